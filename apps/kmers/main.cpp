@@ -1,0 +1,42 @@
+// Counts the k-mers of sequence files; README.md says how.
+
+#include <rota/rota.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "apps/kmers/byte_source.h"
+#include "apps/kmers/count.h"
+#include "apps/kmers/options.h"
+#include "apps/kmers/report.h"
+
+namespace {
+
+void run_program(const kmers::options& chosen) {
+  kmers::progress bar;
+  const auto parts = kmers::count_files(chosen.files, chosen.chunk, chosen.k, kmers::shape_for_cluster(), bar);
+  const kmers::part_summary summary = kmers::summarize(parts, chosen.top, bar);
+  if (!chosen.out.empty()) kmers::write_table(chosen.out, parts, chosen.k, bar);
+  bar.wipe();
+  kmers::print_summary(summary, chosen.k);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  constexpr int failed = 1;
+  constexpr int bad_input = 2;
+  try {
+    const auto session = rota::init(argc, argv);  // takes the --rota- flags; ranks other than 0 serve in here
+    if (const auto chosen = kmers::parse_options(argc, argv)) run_program(*chosen);
+  } catch (const kmers::input_error& error) {
+    std::fprintf(stderr, "kmers: %s\n", error.what());
+    return bad_input;
+  } catch (const rota::config_error& error) {
+    std::fprintf(stderr, "kmers: %s\n", error.what());
+    return bad_input;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "kmers: %s\n", error.what());
+    return failed;
+  }
+}

@@ -1,0 +1,185 @@
+#include "mpi/window.h"
+
+#include <rota/error.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <string>
+
+namespace rota::mpi {
+namespace {
+
+constexpr std::size_t page_bytes = 4096;
+constexpr std::size_t smallest_ring = std::size_t{4} << 10;
+constexpr std::size_t largest_peer_ring = std::size_t{64} << 10;
+constexpr const char* shared_memory_folder = "/dev/shm";
+// MPI adds a header of its own and a page of alignment to each window.
+constexpr std::size_t mpi_margin = std::size_t{1} << 20;
+
+std::size_t round_up(std::size_t value, std::size_t unit) { return (value + unit - 1) / unit * unit; }
+
+std::size_t peer_ring_bytes(int n, std::size_t budget) {
+  const auto pairs = static_cast<std::size_t>(n) * static_cast<std::size_t>(std::max(n - 1, 1));
+  return std::clamp(std::bit_floor(budget / pairs), smallest_ring, largest_peer_ring);
+}
+
+void require_valid(const window_options& options) {
+  if (options.pool_bytes % extent_bytes != 0) throw config_error("window: pool_bytes is not a multiple of 2 MiB");
+  if (options.head_ring_bytes < smallest_ring || !std::has_single_bit(options.head_ring_bytes)) {
+    throw config_error("window: head_ring_bytes is not a power of two of at least 4 KiB");
+  }
+}
+
+int head_on_node(const world& w) { return w.facts(0).node == w.node() ? static_cast<int>(w.facts(0).node_rank) : -1; }
+
+std::uint64_t free_shared_memory() {
+  struct statvfs about {};
+  if (statvfs(shared_memory_folder, &about) != 0) return 0;
+  return std::uint64_t{about.f_bavail} * about.f_frsize;
+}
+
+// What a process could still allocate without swapping, or no bound where the kernel does not say.
+std::uint64_t available_memory() {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  for (std::uint64_t kilobytes = 0; file >> name >> kilobytes && std::getline(file, unit);) {
+    if (name == "MemAvailable:") return kilobytes * 1024;
+  }
+  return ~std::uint64_t{0};
+}
+
+[[noreturn]] void throw_no_room(const world& w, const char* where, std::uint64_t needed, std::uint64_t free) {
+  throw out_of_memory("the object store and mailboxes of host " + w.facts(w.rank()).host + " need " +
+                      std::to_string(needed) + " bytes of " + where + ", but only " + std::to_string(free) +
+                      " are free: choose a smaller store with --rota-store=BYTES, or make room");
+}
+
+void touch(std::span<std::byte> pages) {
+  for (std::size_t at = 0; at < pages.size(); at += page_bytes) {
+    // Writes without changing what is there.
+    std::atomic_ref(*reinterpret_cast<unsigned char*>(pages.data() + at)).fetch_or(0, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
+window_layout::window_layout(int n, int head, const window_options& options)
+    : head_(head),
+      ledger_bytes_(round_up(options.ledger_bytes, 64)),
+      head_ring_(options.head_ring_bytes),
+      peer_ring_(peer_ring_bytes(n, options.ring_budget)),
+      pool_bytes_(options.pool_bytes) {
+  require_valid(options);
+  std::size_t at = 0;
+  for (int owner = 0; owner < n; ++owner) {
+    slices_.push_back(at);
+    at += sizeof(doorbell) + notes_bytes + ledger_bytes_;
+    for (int producer = 0; producer < n; ++producer) {
+      if (producer != owner) at += ring_bytes(ring_capacity(owner, producer));
+    }
+    at = round_up(at, page_bytes);
+  }
+  slices_.push_back(at);
+  pool_ = at;
+}
+
+std::size_t window_layout::ring(int consumer, int producer) const {
+  std::size_t at = ledger(consumer) + ledger_bytes_;
+  for (int before = 0; before < producer; ++before) {
+    if (before != consumer) at += ring_bytes(ring_capacity(consumer, before));
+  }
+  return at;
+}
+
+node_window::node_window(const world& w, const window_options& options)
+    : rank_(static_cast<int>(w.facts(w.rank()).node_rank)),
+      size_(static_cast<int>(w.node_ranks().size())),
+      ledger_bytes_(round_up(options.ledger_bytes, 64)),
+      layout_(size_, head_on_node(w), options) {
+  size_ == 1 ? map_alone(w) : map_shared(w);
+  prepare_slice(w);
+}
+
+// A node of one shares with nobody: no file, no room in /dev/shm needed, and pages can be given back as in a window
+// (Open MPI would take private memory from malloc, where they cannot).
+void node_window::map_alone(const world& w) {
+  const std::uint64_t free = available_memory();
+  if (layout_.total() > free) throw_no_room(w, "memory", layout_.total(), free);
+  void* memory = mmap(nullptr, layout_.total(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw_no_room(w, "memory", layout_.total(), free);
+  base_ = static_cast<std::byte*>(memory);
+}
+
+void node_window::map_shared(const world& w) {
+  const std::uint64_t needed = layout_.total() + mpi_margin;
+  std::uint64_t free = free_shared_memory();
+  // One rank decides for all: they may not see the same number.
+  check(MPI_Bcast(&free, 1, MPI_UINT64_T, 0, w.node_comm()), "MPI_Bcast");
+  if (needed > free) throw_no_room(w, shared_memory_folder, needed, free);
+
+  void* mine = nullptr;
+  const auto bytes = static_cast<MPI_Aint>(rank_ == 0 ? layout_.total() + page_bytes : 0);
+  check(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, w.node_comm(), &mine, &win_), "MPI_Win_allocate_shared");
+  check(MPI_Win_set_errhandler(win_, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
+  MPI_Aint size = 0;
+  int unit = 0;
+  void* all = nullptr;
+  check(MPI_Win_shared_query(win_, 0, &size, &unit, &all), "MPI_Win_shared_query");
+  // MPI promises 8 bytes of alignment. Mappings begin at pages, so rounding up gives each rank the same byte.
+  const auto address = reinterpret_cast<std::uintptr_t>(all);
+  base_ = reinterpret_cast<std::byte*>(round_up(address, page_bytes));
+}
+
+void node_window::prepare_slice(const world& w) {
+  const std::size_t begin = layout_.slice(rank_);
+  int good = populate({base_ + begin, layout_.slice_end(rank_) - begin}) ? 1 : 0;
+  check(MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, w.node_comm()), "MPI_Allreduce");
+  if (good == 0) throw_no_room(w, shared_memory_folder, layout_.pool(), free_shared_memory());
+  new (base_ + begin) doorbell;
+  for (int producer = 0; producer < size_; ++producer) {
+    if (producer != rank_) new (base_ + layout_.ring(rank_, producer)) ring_header;
+  }
+  check(MPI_Barrier(w.node_comm()), "MPI_Barrier");
+}
+
+void node_window::close() {
+  if (win_ != MPI_WIN_NULL) {
+    check(MPI_Win_free(&win_), "MPI_Win_free");
+  } else if (base_ != nullptr) {
+    munmap(base_, layout_.total());
+  }
+  base_ = nullptr;
+}
+
+ring_header* node_window::ring(int consumer, int producer) {
+  return std::launder(reinterpret_cast<ring_header*>(base_ + layout_.ring(consumer, producer)));
+}
+
+mailbox_writer node_window::writer_to(int to) { return {ring(to, rank_), layout_.ring_capacity(to, rank_)}; }
+
+mailbox_reader node_window::reader_from(int from) { return {ring(rank_, from), layout_.ring_capacity(rank_, from)}; }
+
+bool populate(std::span<std::byte> pages) noexcept {
+  int rc = 0;
+  do {
+    rc = madvise(pages.data(), pages.size(), MADV_POPULATE_WRITE);
+  } while (rc != 0 && errno == EINTR);
+  if (rc == 0) return true;
+  if (errno != EINVAL) return false;
+  // Before Linux 5.14: nothing protects from a neighbour that takes the room between the look and the touch.
+  if (free_shared_memory() < pages.size()) return false;
+  touch(pages);
+  return true;
+}
+
+void discard(std::span<std::byte> pages) noexcept { madvise(pages.data(), pages.size(), MADV_REMOVE); }
+
+}  // namespace rota::mpi

@@ -1,0 +1,301 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/agent/object.h"
+#include "runtime/base/id_map.h"
+#include "runtime/base/pool.h"
+#include "runtime/wire/failure.h"
+#include "runtime/wire/outbox.h"
+#include "runtime/wire/resources.h"
+
+namespace rota::agent {
+
+inline constexpr rank_t head_rank = 0;
+
+enum class job_kind : std::uint8_t { task, construct, call, destroy };
+
+// Something for an executor to run. Valid until finished(); the spans lie in the job.
+struct work {
+  std::uint32_t job = 0;
+  job_kind kind = job_kind::task;
+  std::uint16_t attempt = 0;
+  std::uint32_t function = 0;  // destroy: 0
+  object_id id = 0;
+  std::uint64_t mask = 0;
+  std::span<object* const> deps;  // all have values
+  std::span<object* const> held;
+  std::string_view name;
+  bytes_view bytes;
+  void** instance = nullptr;  // construct: to be set; call, destroy: set
+  void (**destroy)(void*) = nullptr;
+};
+
+// A value on its way into the agent: the bytes are copied, the objects inside must be held by handles meanwhile.
+struct made_value {
+  wire::value_view value;  // `contains` is filled in by the agent
+  std::span<object* const> contains;
+};
+
+// What submit and call are given. The argument bytes are copied.
+struct submission {
+  std::uint32_t function = 0;
+  std::uint8_t flags = 0;  // wire::spawn_actor
+  std::uint8_t needs_code = wire::one_cpu;
+  wire::where_kind where = wire::where_kind::anywhere;
+  const wire::resources* needs = nullptr;  // explicit_needs
+  std::uint64_t target = 0;
+  std::uint64_t mask = 0;
+  std::int32_t priority = 0;
+  std::uint32_t parent = 0;  // job of the submitting task, 0: none
+  std::span<object* const> deps;
+  std::span<object* const> held;
+  std::string_view name;
+  bytes_view bytes;
+};
+
+// The rank's state machine: what is assigned to it and when it may start, who gets its results, its refs, the actors
+// that live on it and the calls it has made. Pure: no clock, no threads, no I/O; messages leave through the outbox.
+// Not thread-safe: one caller at a time (the holder of the pump), save the handle counts of objects.
+class agent {
+ public:
+  // `free_place` is called when a value in this rank's own heap is no longer needed.
+  agent(rank_t self, wire::resources offered, wire::outbox& out);
+  ~agent();
+  agent(const agent&) = delete;
+  agent& operator=(const agent&) = delete;
+
+  // -- what the program does -------------------------------------------------------------------------------------
+  // `result` is fresh, with the caller's handle in it. Called by the submitting thread or on its behalf, in its order.
+  void submit(object& result, const submission& s);
+  void call(object& result, object& actor, const submission& s);
+  void kill(object& actor);
+  // Adopts a fresh object (one handle in it) with a value made here.
+  void put(object& fresh, const made_value& v);
+  // Makes sure that the value will come, if it has not.
+  void want(object& o);
+  // The last handle went (drop_handle returned true).
+  void dropped(object& o);
+  // An object by id, with a new handle in it; created where unknown. `counted`: the head has counted this rank already.
+  object& adopt(object_id id, bool counted);
+  // A query to the head; the answer comes back by take_reply.
+  std::uint32_t ask(wire::query_kind kind, bytes_view body);
+  std::optional<base::buffer> take_reply(std::uint32_t number);
+
+  // -- messages --------------------------------------------------------------------------------------------------
+  // Takes a message for this rank. False where it is none of the agent's (store, close, ...).
+  bool receive(rank_t from, bytes_view record);
+  // Sends what has been held back for a batch. Call it before sleeping and before leaving the pump.
+  void flush();
+
+  bool has_unsent_counts() const { return !plus_.empty() || !minus_.empty(); }
+
+  // -- execution -------------------------------------------------------------------------------------------------
+  // The next thing to run, if anything may start now.
+  std::optional<work> next();
+  // For a thread whose job waits: an unstarted child of that job.
+  std::optional<work> next_child(std::uint32_t j);
+  // Calls of actors and, where slots are free, tasks that next() would return now.
+  std::uint32_t runnable() const;
+  bool call_runnable() const { return !ready_actors_.empty(); }
+  void finished(std::uint32_t j, const made_value& v, std::uint32_t nanoseconds);
+  // The job waits in get: its slot may be used by another one. `parked`: it sleeps, the head should know.
+  void blocked(std::uint32_t j, bool parked);
+  void unblocked(std::uint32_t j);
+
+  // True once after anything became ready, failed or was answered.
+  bool take_news() { return std::exchange(news_, false); }
+  bool idle() const { return jobs_.live() == 0; }
+  std::uint32_t live_jobs() const { return jobs_.live(); }
+  std::size_t live_objects() const { return objects_.size(); }
+  std::size_t actors_alive() const { return actor_of_.size(); }
+  object_id id_of(std::uint32_t j) const { return jobs_[j].id; }
+  std::string describe_live(std::size_t most) const;
+  // Drops whatever has not started (the session ends). Actors get their destroy jobs.
+  void close();
+  // The error that get() should throw for calls that can never return now.
+  const wire::resources& offered() const { return offered_; }
+
+  std::function<void(std::uint64_t place)> free_place;
+  std::function<std::string(std::uint32_t function)> function_name;
+
+  // For the simulator: calls use(object) for every object that this rank names with a handle.
+  template <class F>
+  void for_each_object(F&& use) const {
+    objects_.for_each([&](object_id, object* o) { use(*o); });
+  }
+
+ private:
+  using index = std::uint32_t;
+  struct block {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  struct job {
+    job_kind kind = job_kind::task;
+    bool ready = false, started = false, waits = false, counts_blocked = false;
+    bool orphan = false;  // a call that has been answered; goes when its values have come
+    std::uint8_t flags = 0;  // wire::assign_to_submitter, wire::spawn_actor
+    std::uint8_t needs_code = wire::one_cpu;
+    std::uint16_t attempt = 0;
+    std::uint32_t function = 0;
+    object_id id = 0;
+    std::uint64_t mask = 0;
+    std::uint32_t deps = 0, held = 0, name = 0, bytes = 0;
+    std::unique_ptr<std::byte, block> body;  // deps, held, name, bytes
+    std::uint32_t missing = 0;
+    std::uint32_t queue = 0;  // its ready class
+    index previous = 0, next = 0;
+    index parent = 0, children = 0, previous_child = 0, next_child = 0;
+    index actor = 0;
+    rank_t caller = no_rank;       // call
+    std::uint64_t head_sends = 0;  // call: messages to the head when it came
+    object** dep_array() const { return reinterpret_cast<object**>(body.get()); }
+    object** held_array() const { return dep_array() + deps; }
+  };
+  struct ready_class {
+    std::int32_t priority = 0;
+    wire::resources needs;
+    index first = 0, last = 0;
+    std::uint32_t count = 0;
+  };
+  struct waiter {
+    index who = 0;  // the job, 0: a pull
+    index next = 0;
+  };
+  struct hosted {
+    object_id id = 0;
+    enum : std::uint8_t { announced, constructing, alive, over } state = announced;
+    bool busy = false, listed = false, ending = false;
+    void* instance = nullptr;
+    void (*destroy)(void*) = nullptr;
+    std::deque<index> calls;
+    wire::resources held;
+    base::buffer failure;  // over: what calls get
+  };
+  struct pending_call {
+    object_id id = 0;
+    rank_t to = no_rank;
+    object* result = nullptr;
+    object* actor = nullptr;
+    bool returned = false;
+    std::vector<object*> refs;  // held until the other side has been counted
+  };
+  struct known_actor {
+    rank_t rank = no_rank;
+    std::uint32_t incarnation = 0;
+    std::uint64_t sequence = 0;
+    bool asked = false;
+    base::buffer failure;                // not empty: calls fail with it
+    std::vector<base::buffer> unsent;    // calls that wait to hear where it is
+  };
+
+  // objects.cpp
+  object& find_or_make(object_id id);
+  object* find(object_id id) const { return objects_.find(id); }
+  void set_value(object& o, const wire::value_view& v, bool lasting);
+  void set_made(object& o, const made_value& v, bool lasting);
+  void pin(object& o) { ++o.pins; }
+  void unpin(object& o);
+  void hold(object& o) { add_handle(o); }
+  void unhold(object& o);
+  void uncovered(object& o);
+  void erase_if_unused(object& o);
+  void publish(object& o);
+  void publish_all(std::span<object* const> objects);
+  wire::value_view view_of(const object& o);
+  void count_plus(object& o);
+  void count_minus(object& o);
+  void add_waiter(object& o, index j);
+  void deliver(object& o, std::uint32_t count);
+  void take_early(object& o);
+  void send_routes(object& o, const wire::value_view& v, std::vector<wire::serve>& served);
+  void route(object& o, rank_t rank, std::uint32_t count);
+  void release_place(rank_t owner, std::uint64_t place);
+
+  // jobs.cpp
+  void on_assign(bytes_view record);
+  void on_value(rank_t from, bytes_view record);
+  void on_route(bytes_view record);
+  void on_recall(bytes_view record);
+  index make_job(std::uint32_t deps, std::uint32_t held, std::string_view name, bytes_view bytes);
+  void drop_job(index j);
+  void make_ready(index j);
+  void list_ready(index j);
+  void unlist_ready(index j);
+  std::uint32_t class_of(std::int32_t priority, std::uint8_t code, const wire::resources* needs);
+  work start(index j);
+  void finish_task(index j, const made_value& v, std::uint32_t nanoseconds);
+  void fail_job(index j, bytes_view failure);
+  const object* failed_dep(index j) const;
+  bool keep_here(const submission& s) const;
+  void put_contains(std::span<object* const> contains, base::buffer& to);
+
+  // calls.cpp
+  void on_call(rank_t from, bytes_view record);
+  void on_returned(rank_t from, bytes_view record);
+  void on_settle(object_id id);
+  void on_actor_at(bytes_view record);
+  void on_end_actor(bytes_view record);
+  void on_counted(bytes_view record);
+  void finish_call(index j, const made_value& v);
+  void finish_construct(index j, const made_value& v, std::uint32_t nanoseconds);
+  void finish_destroy(index j);
+  void list_actor(index a);
+  index host_of(object_id actor);
+  void end_hosted(index a);
+  void fail_calls(hosted& h);
+  void complete_call(object& result, const wire::value_view& v, rank_t from, bool settled);
+  void drop_call(index c);
+  known_actor& link_to(object& actor);
+  void return_failed(rank_t caller, object_id id, bytes_view failure);
+
+  // losing.cpp
+  void on_lost(bytes_view record);
+  void send_sync(rank_t rank, std::uint32_t view);
+
+  void send_head(bytes_view record);
+  void send(rank_t to, bytes_view record);
+
+  const rank_t self_;
+  wire::resources offered_;
+  wire::resources free_;
+  wire::outbox& out_;
+  base::id_map<object*> objects_;
+  base::id_map<index> job_of_;  // tasks of this rank that are not done
+  base::pool<job> jobs_;
+  base::pool<waiter> waiters_;
+  base::pool<hosted> hosted_;
+  base::pool<pending_call> calls_;
+  base::id_map<index> actor_of_;  // actors that live here
+  base::id_map<index> call_of_;   // calls that have not been settled
+  std::unordered_map<object_id, known_actor> links_;
+  std::vector<ready_class> classes_;
+  std::vector<std::uint32_t> class_order_;  // by priority, highest first
+  std::uint32_t common_class_ = 0;
+  std::deque<index> ready_actors_;
+  std::uint32_t ready_tasks_ = 0;
+  std::uint32_t blocked_ = 0;
+  std::uint32_t blocked_told_ = 0;
+  std::vector<object_id> plus_, minus_;
+  std::uint64_t head_sends_ = 0;
+  std::uint32_t next_token_ = 0;
+  std::unordered_map<std::uint32_t, std::pair<rank_t, object_id>> settling_;  // token -> who gets settle for what
+  std::unordered_map<object_id, std::vector<object*>> loans_;  // refs in returned results, until settled
+  std::uint32_t next_query_ = 0;
+  std::unordered_map<std::uint32_t, base::buffer> replies_;
+  std::set<rank_t> lost_;
+  std::vector<wire::serve> served_;
+  std::vector<object*> dep_scratch_;
+  base::buffer scratch_, scratch_ids_;
+  bool news_ = false;
+  bool closing_ = false;
+};
+
+}  // namespace rota::agent

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <tsl/robin_map.h>
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "runtime/base/types.h"
+
+namespace rota::base {
+
+// Object id -> T, for ids that are dense per origin: pages of 64 consecutive ids behind a hash map, so that a run of
+// ids costs one probe per page and sizeof(T) bytes each. T{} means "absent". Not thread-safe.
+template <class T>
+class id_map {
+ public:
+  // T{} where the id is absent.
+  T find(object_id id) const {
+    const page* found = find_page(id);
+    return found ? found->slots[id % page_size] : T{};
+  }
+
+  // REQUIRES: value != T{}.
+  void set(object_id id, T value) {
+    page* p = find_page(id);
+    if (!p) {
+      p = pages_.emplace(id / page_size, std::make_unique<page>()).first->second.get();
+      last_key_ = id / page_size;
+      last_ = p;
+    }
+    T& slot = p->slots[id % page_size];
+    if (slot == T{}) {
+      ++p->live;
+      ++size_;
+    }
+    slot = value;
+  }
+
+  void erase(object_id id) {
+    page* p = find_page(id);
+    if (!p || p->slots[id % page_size] == T{}) return;
+    p->slots[id % page_size] = T{};
+    --size_;
+    if (--p->live > 0) return;
+    last_ = nullptr;
+    pages_.erase(id / page_size);
+  }
+
+  std::size_t size() const { return size_; }
+
+  // Rare events only: walks everything.
+  template <class F>
+  void for_each(F&& use) const {
+    for (const auto& [key, p] : pages_) {
+      for (std::size_t i = 0; i < page_size; ++i) {
+        if (!(p->slots[i] == T{})) use(key * page_size + i, p->slots[i]);
+      }
+    }
+  }
+
+ private:
+  static constexpr std::size_t page_size = 64;
+  struct page {
+    std::array<T, page_size> slots{};
+    std::uint32_t live = 0;
+  };
+
+  page* find_page(object_id id) const {
+    if (last_ && last_key_ == id / page_size) return last_;
+    auto found = pages_.find(id / page_size);
+    if (found == pages_.end()) return nullptr;
+    last_key_ = id / page_size;
+    last_ = found->second.get();
+    return last_;
+  }
+
+  // The page key is hashed by a multiplicative mix: std::hash of an integer is the identity, and robin_map takes the
+  // low bits.
+  struct mix {
+    std::size_t operator()(std::uint64_t key) const { return (key * 0x9e37'79b9'7f4a'7c15u) >> 20; }
+  };
+  tsl::robin_map<std::uint64_t, std::unique_ptr<page>, mix> pages_;
+  std::size_t size_ = 0;
+  mutable page* last_ = nullptr;
+  mutable std::uint64_t last_key_ = 0;
+};
+
+}  // namespace rota::base

@@ -1,0 +1,205 @@
+#include "runtime/client/joining.h"
+
+#include <fmt/format.h>
+#include <mpi.h>
+#include <rota/error.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "runtime/client/settings.h"
+#include "runtime/worker/cores.h"
+#include "slurm/environment.h"
+
+namespace rota::detail {
+namespace {
+
+// What one rank tells all others.
+struct offer {
+  std::string error;
+  std::string digest;
+  std::uint64_t inline_bytes = 0;
+  std::uint64_t store_bytes = 0;
+  wire::resources offered;
+  rank_cores cores;
+};
+
+void put_text(base::buffer& to, const std::string& text) {
+  to.put(static_cast<std::uint32_t>(text.size()));
+  to.append(text.data(), text.size());
+}
+std::string get_text(base::cursor& from) {
+  bytes_view text = from.take(from.get<std::uint32_t>());
+  return {reinterpret_cast<const char*>(text.data()), text.size()};
+}
+
+std::string encode(const offer& o) {
+  base::buffer b;
+  put_text(b, o.error);
+  put_text(b, o.digest);
+  b.put(o.inline_bytes);
+  b.put(o.store_bytes);
+  wire::put_resources(b, o.offered);
+  b.put(o.cores.slots);
+  b.put(o.cores.bound);
+  b.put(static_cast<std::uint32_t>(o.cores.allowed.size()));
+  for (unsigned core : o.cores.allowed) b.put(core);
+  return {reinterpret_cast<const char*>(b.data()), b.size()};
+}
+
+offer decode(const std::string& text) {
+  base::cursor from({reinterpret_cast<const std::byte*>(text.data()), text.size()});
+  offer o;
+  o.error = get_text(from);
+  o.digest = get_text(from);
+  o.inline_bytes = from.get<std::uint64_t>();
+  o.store_bytes = from.get<std::uint64_t>();
+  o.offered = wire::get_resources(from);
+  o.cores.slots = from.get<unsigned>();
+  o.cores.bound = from.get<bool>();
+  o.cores.allowed.resize(from.get<std::uint32_t>());
+  for (unsigned& core : o.cores.allowed) core = from.get<unsigned>();
+  return o;
+}
+
+std::size_t machine_memory() {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// A third of the machine's memory, and at most half of what /dev/shm has free: it is filled as values come.
+std::size_t default_store(const mpi::world& world) {
+  std::size_t bytes = machine_memory() / 3;
+  struct statvfs shm {};
+  if (world.size() > 1 && statvfs("/dev/shm", &shm) == 0) {
+    bytes = std::min<std::size_t>(bytes, std::size_t{shm.f_bavail} * shm.f_frsize / 2);
+  }
+  return std::max<std::size_t>(bytes, std::size_t{8} << 20);
+}
+
+unsigned slots_of(const mpi::world& world, const config& c, const std::vector<unsigned>& allowed) {
+  if (world.rank() == 0 && c.head_slots >= 0) return static_cast<unsigned>(c.head_slots);
+  if (world.rank() == 0 && world.size() > 1) return 0;
+  return offered_slots(c, slurm::read_environment(), allowed);
+}
+
+wire::resources resources_of(const mpi::world& world, const config& c, unsigned slots) {
+  wire::resources r;
+  r.cpus = std::int64_t{slots} * wire::resources::unit;
+  if (slots > 0 && c.cpus > 0 && c.cpus < slots) r.cpus = std::llround(c.cpus * wire::resources::unit);
+  if (slots == 0) return r;
+  std::map<std::string, std::int64_t> others;
+  std::size_t memory = c.memory ? c.memory : machine_memory() / std::max<std::size_t>(1, world.node_ranks().size());
+  others["memory"] = static_cast<std::int64_t>(memory);
+  for (const auto& [name, amount] : c.resources) others[name] = std::llround(amount * wire::resources::unit);
+  r.others.assign(others.begin(), others.end());
+  return r;
+}
+
+std::string sharing_warning(const mpi::world& world, const core_plan& plan, const std::vector<rank_cores>& ranks) {
+  if (plan.shared.empty()) return {};
+  std::string pairs;
+  for (auto [a, b] : plan.shared) pairs += fmt::format("{}{} and {}", pairs.empty() ? "" : ", ", a, b);
+  return fmt::format(
+      "ranks {} ({}) are bound to the same cores and keep each other waiting: give each rank its own "
+      "(mpirun --bind-to core or --map-by slot:PE=n, srun --cpus-per-task=n)",
+      pairs, world.facts(ranks.front().rank).host);
+}
+
+offer make_offer(const mpi::world& world, const joining_result& mine) {
+  offer o;
+  o.error = mine.error;
+  o.digest = function_table::build().digest(wire::version);
+  o.cores.rank = world.rank();
+  o.cores.host = world.facts(world.rank()).host;
+  o.cores.allowed = allowed_cores();
+  o.cores.bound = o.cores.allowed.size() < host_cores();
+  o.cores.slots = slots_of(world, mine.values, o.cores.allowed);
+  o.offered = resources_of(world, mine.values, o.cores.slots);
+  o.inline_bytes = mine.values.inline_bytes;
+  o.store_bytes = mine.values.store ? mine.values.store : default_store(world);
+  return o;
+}
+
+void refuse(const mpi::world& world, const std::vector<offer>& offers) {
+  for (rank_t r = 0; r < offers.size(); ++r) {
+    if (!offers[r].error.empty()) throw config_error(offers[r].error);
+  }
+  for (rank_t r = 1; r < offers.size(); ++r) {
+    if (offers[r].digest == offers[0].digest) continue;
+    throw join_refused(fmt::format(
+        "rank {} ({}) runs another executable than rank 0 ({}): build ids or functions differ; start all ranks with "
+        "one and the same file, and remove stale copies of it and of its libraries",
+        r, world.facts(r).host, world.facts(0).host));
+  }
+  for (rank_t r = 0; r < offers.size(); ++r) {
+    if (world.nodes() == 1) continue;
+    throw config_error(fmt::format("the ranks are on {} hosts: this version of rota runs on one node", world.nodes()));
+  }
+}
+
+}  // namespace
+
+joining_result read_settings(int& argc, char**& argv, const config& base) {
+  joining_result result;
+  try {
+    settings read = resolve(argc, argv, base);
+    result.values = read.values;
+    if (read.help) result.help = *read.help;
+  } catch (const config_error& e) {
+    result.values = base;
+    result.error = e.what();
+  }
+  return result;
+}
+
+join_plan agree(const mpi::world& world, joining_result mine) {
+  if (!mine.help.empty()) {
+    if (world.rank() == 0) std::fputs(mine.help.c_str(), stdout);
+    std::fflush(stdout);
+    finalize_quietly();
+    std::exit(0);
+  }
+  std::vector<offer> offers;
+  for (const std::string& text : world.allgather(encode(make_offer(world, mine)))) offers.push_back(decode(text));
+  refuse(world, offers);
+
+  std::vector<rank_cores> cores;
+  join_plan plan;
+  unsigned busy_threads = 0;
+  for (rank_t r = 0; r < offers.size(); ++r) {
+    offers[r].cores.rank = r;
+    offers[r].cores.host = world.facts(r).host;
+    cores.push_back(offers[r].cores);
+    plan.offers.push_back({world.facts(r).node, offers[r].offered, world.facts(r).host});
+    plan.slots += static_cast<double>(offers[r].offered.cpus) / wire::resources::unit;
+    busy_threads += std::max(1u, offers[r].cores.slots);
+  }
+  core_plan bound = plan_cores(cores);
+  plan.warning = sharing_warning(world, bound, cores);
+  plan.values = mine.values;
+  plan.values.inline_bytes = offers[0].inline_bytes;
+  plan.store_bytes = std::max<std::size_t>(offers[0].store_bytes, std::size_t{2} << 20) & ~((std::size_t{2} << 20) - 1);
+  rank_setup& s = plan.setup;
+  s.rank = world.rank();
+  s.world_size = world.size();
+  s.node = world.node();
+  s.host = world.facts(s.rank).host;
+  s.offered = offers[s.rank].offered;
+  s.slots = offers[s.rank].cores.slots;
+  s.cores = bound.cores[s.rank];
+  s.crowded = busy_threads > host_cores();
+  s.node_ranks = world.node_ranks();
+  return plan;
+}
+
+void finalize_quietly() noexcept {
+  int initialised = 0, finalised = 0;
+  MPI_Initialized(&initialised);
+  MPI_Finalized(&finalised);
+  if (initialised && !finalised) MPI_Finalize();
+}
+
+}  // namespace rota::detail

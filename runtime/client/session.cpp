@@ -1,0 +1,206 @@
+// The life of a session: init, serve, the end.
+#include <fmt/format.h>
+#include <rota/detail/session_state.h>
+#include <rota/error.h>
+#include <rota/mpi.h>
+#include <rota/session.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "mpi/process_watch.h"
+#include "mpi/window.h"
+#include "mpi/world.h"
+#include "runtime/base/log.h"
+#include "runtime/client/instance.h"
+#include "runtime/client/joining.h"
+
+namespace rota {
+namespace detail {
+namespace {
+
+// Everything of a running session. Never destroyed: refs, and threads of the program, may outlive it.
+struct open_session {
+  std::unique_ptr<mpi::world> world;
+  std::unique_ptr<mpi::node_window> window;
+  std::unique_ptr<process> rank;
+  std::unique_ptr<mpi::process_watch> watch;
+  config values;
+  pid_t pid = 0;
+  bool owns_process = false;  // init(argc, argv): workers end here
+  bool ended = false;
+};
+open_session* the_session = nullptr;
+
+// Set in the head's notes before it ends the run, so that the others go without a word of their own.
+constexpr std::byte run_ends{1};
+
+[[noreturn]] void leave_lost(open_session& s) {
+  s.world->abandon();
+  std::fflush(nullptr);
+  _exit(1);
+}
+
+// A process of this run is gone. Until lost ranks are survived, one rank says so and all end.
+void on_death(open_session& s, rank_t dead) {
+  const mpi::rank_facts& who = s.world->facts(dead);
+  const bool head = s.world->rank() == 0;
+  if (!head && s.window->notes(0)[0] == run_ends) leave_lost(s);
+  if (head || s.world->rank() == 1) {
+    base::log().error("rank {} ({}, pid {}) is lost: it was killed or crashed; the run ends", dead, who.host, who.pid);
+  }
+  if (head) s.window->notes(0)[0] = run_ends;
+  leave_lost(s);
+}
+
+void start_watch(open_session& s) {
+  if (s.world->size() == 1) return;
+  s.watch = std::make_unique<mpi::process_watch>([&s](rank_t dead) { on_death(s, dead); });
+  for (rank_t r : s.world->node_ranks()) {
+    // Workers watch the head, the head watches all: one voice tells of a loss.
+    if (r != s.world->rank() && (s.world->rank() == 0 || r == 0)) s.watch->add(r, s.world->facts(r).pid);
+  }
+}
+
+void leave_world(open_session& s, std::chrono::nanoseconds limit) {
+  s.watch.reset();
+  s.world->meet(limit);
+  s.window->close();
+  s.world->finish(limit);
+}
+
+// Rank 0. `limit` bounds all of it.
+void end_session(open_session& s, std::chrono::nanoseconds limit) {
+  if (std::exchange(s.ended, true) || getpid() != s.pid) return;
+  const auto until = std::chrono::steady_clock::now() + limit;
+  try {
+    std::string running;
+    if (!s.rank->end_tasks(until, running)) {
+      base::log().error("shutdown_timeout ({:g} s) is over and still running: {}; the run ends without it",
+                        std::chrono::duration<double>(limit).count(), running);
+      s.window->notes(0)[0] = run_ends;
+      s.watch.reset();
+      s.rank->abandon();
+      s.world->abandon();
+      return;
+    }
+    s.rank->send_close();
+    s.rank->close_here();
+    auto left = std::max<std::chrono::nanoseconds>(until - std::chrono::steady_clock::now(), std::chrono::seconds(1));
+    leave_world(s, left);
+  } catch (const std::exception& e) {
+    base::log().error("the session did not end cleanly: {}", e.what());
+    s.window->notes(0)[0] = run_ends;
+    s.watch.reset();
+    s.world->abandon();
+  }
+}
+
+void end_at_exit() {
+  if (the_session && the_session->world->rank() == 0) {
+    end_session(*the_session, std::min<std::chrono::nanoseconds>(the_session->values.shutdown_timeout, std::chrono::seconds(2)));
+  }
+}
+
+// All ranks: joins the world, opens the window, starts this rank. Returns with it running.
+open_session& open(std::unique_ptr<mpi::world> world, joining_result asked) {
+  auto* s = new open_session;
+  s->world = std::move(world);
+  join_plan plan = agree(*s->world, std::move(asked));
+  s->values = plan.values;
+  s->pid = getpid();
+  base::set_log_level(s->values.log);
+  mpi::window_options options;
+  options.pool_bytes = plan.store_bytes;
+  options.ledger_bytes = std::max<std::size_t>(4096, (plan.store_bytes / mpi::extent_bytes / 8 + 63) / 64 * 64);
+  s->window = std::make_unique<mpi::node_window>(*s->world, options);
+  s->rank = std::make_unique<process>(plan.setup, s->values, function_table::build(), *s->window);
+  if (s->world->rank() == 0) {
+    s->rank->become_head(plan.offers);
+    base::log().info("{} ranks, {} nodes, {:g} slots, fabric shared, store {} MiB a node", s->world->size(),
+                     s->world->nodes(), plan.slots, plan.store_bytes >> 20);
+    if (!plan.warning.empty()) base::log().warn("{}", plan.warning);
+  }
+  the_session = s;
+  set_instance(s->rank.get());
+  s->rank->start_threads();
+  start_watch(*s);
+  return *s;
+}
+
+// A worker, until the head closes.
+void serve_until_closed(open_session& s) {
+  s.rank->serve();
+  leave_world(s, s.values.shutdown_timeout);
+}
+
+void refuse_second_init() {
+  if (the_session) throw config_error("rota::init was called before in this process: a program has one session");
+}
+
+}  // namespace
+
+std::string leak_report() {
+  running_instance();
+  return the_session->rank->leaks();
+}
+
+std::size_t runtime_threads() { return running_instance().thread_count(); }
+
+}  // namespace detail
+
+session init(int& argc, char**& argv, config c) {
+  detail::refuse_second_init();
+  detail::joining_result asked = detail::read_settings(argc, argv, c);
+  auto world = mpi::world::start(argc, argv);
+  const bool worker = world->rank() != 0;
+  try {
+    detail::open_session& s = detail::open(std::move(world), std::move(asked));
+    if (!worker) {
+      std::atexit(detail::end_at_exit);
+      return session(session::opened{});
+    }
+    detail::serve_until_closed(s);
+    std::exit(0);
+  } catch (const std::exception& e) {
+    // Rank 0 tells; where ranks disagree, all of them have the same error.
+    if (!worker) throw;
+    base::log().debug("rank ends: {}", e.what());
+    std::fflush(nullptr);
+    detail::finalize_quietly();
+    _exit(2);
+  }
+}
+
+session init(MPI_Comm comm, config c) {
+  detail::refuse_second_init();
+  int argc = 0;
+  char** argv = nullptr;
+  detail::joining_result asked = detail::read_settings(argc, argv, c);
+  auto world = mpi::world::adopt(comm);
+  if (world->rank() != 0) throw config_error("rota::init(comm): only rank 0 of the communicator calls it, others serve");
+  detail::open(std::move(world), std::move(asked));
+  std::atexit(detail::end_at_exit);
+  return session(session::opened{});
+}
+
+void serve(MPI_Comm comm, config c) {
+  detail::refuse_second_init();
+  int argc = 0;
+  char** argv = nullptr;
+  detail::joining_result asked = detail::read_settings(argc, argv, c);
+  auto world = mpi::world::adopt(comm);
+  if (world->rank() == 0) throw config_error("rota::serve(comm): rank 0 of the communicator calls rota::init");
+  detail::serve_until_closed(detail::open(std::move(world), std::move(asked)));
+}
+
+session::~session() {
+  if (open_) detail::end_session(*detail::the_session, detail::the_session->values.shutdown_timeout);
+}
+
+}  // namespace rota

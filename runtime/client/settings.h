@@ -1,0 +1,33 @@
+#pragma once
+
+#include <rota/config.h>
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace rota::detail {
+
+// A node's store is made of extents of this size; `store` is rounded up to a multiple of it.
+inline constexpr std::size_t store_granule = std::size_t{2} << 20;
+
+struct settings {
+  config values;
+  std::optional<std::string> help;  // the text for stdout where --rota-help was given; `values` is then the base
+};
+
+// Value of an environment variable; nullptr where it is not set.
+using environment_lookup = std::function<const char*(const char*)>;
+
+// Takes the flags --rota-name=value and --rota-name value out of argv, up to an argument "--", and returns what they,
+// the environment and `base` say: flag beats environment beats base; of two equal flags the last counts. A variable
+// that is set but empty, and an unknown ROTA_ variable, are left alone. Throws config_error, with argv as it was, for
+// an unknown --rota- flag, a value that is missing, and a value that is not accepted from any of the three. REQUIRES:
+// argv has argc entries and a null pointer behind them (it does again afterwards), or is null with argc 0.
+settings resolve(int& argc, char**& argv, const config& base, const environment_lookup& lookup);
+
+// The same with the environment of this process.
+settings resolve(int& argc, char**& argv, const config& base);
+
+}  // namespace rota::detail

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+// The seam between the typed shell in these headers and the compiled library. Not for programs.
+namespace rota::agent {
+struct object;
+}
+
+namespace rota::detail {
+
+using agent::object;
+
+std::uint64_t id_of(const object* o) noexcept;
+void retain(object* o) noexcept;
+void release(object* o) noexcept;
+
+// Counted pointer to what this rank knows of an object.
+class handle {
+ public:
+  handle() noexcept = default;
+  // Takes over a count that the caller has.
+  static handle adopt(object* o) noexcept {
+    handle h;
+    h.object_ = o;
+    return h;
+  }
+  handle(const handle& other) noexcept : object_(other.object_) {
+    if (object_) retain(object_);
+  }
+  handle(handle&& other) noexcept : object_(std::exchange(other.object_, nullptr)) {}
+  handle& operator=(handle other) noexcept {
+    std::swap(object_, other.object_);
+    return *this;
+  }
+  ~handle() {
+    if (object_) release(object_);
+  }
+
+  object* get() const noexcept { return object_; }
+  explicit operator bool() const noexcept { return object_ != nullptr; }
+
+ private:
+  object* object_ = nullptr;
+};
+
+// The serialized bytes of a value, and the objects whose refs lie inside, in the order of writing. Valid while the
+// object is held.
+struct value_bytes {
+  const std::byte* data = nullptr;
+  std::size_t size = 0;
+  object* const* refs = nullptr;
+  std::size_t ref_count = 0;
+};
+
+using deadline = std::optional<std::chrono::steady_clock::time_point>;
+
+bool is_ready(const object* o);
+// Waits, driving the runtime, until the value is there. Throws the object's failure, get_timeout at the deadline.
+value_bytes await_value(object* o, deadline until);
+void await_all(std::span<object* const> objects, deadline until);
+// Waits until `count` of them are ready; at the deadline with fewer. True at [i] where objects[i] is ready.
+std::vector<bool> await_some(std::span<object* const> objects, std::size_t count, deadline until);
+
+[[noreturn]] void throw_empty_ref();
+[[noreturn]] void throw_config(const char* what);
+
+std::size_t inline_limit() noexcept;
+// Room in the node's store. Throws out_of_memory. The place is given to put_placed, to a result, or back.
+struct place {
+  std::byte* data = nullptr;
+  std::uint64_t offset = 0;
+};
+place reserve_place(std::size_t bytes);
+void give_back_place(std::uint64_t offset) noexcept;
+
+}  // namespace rota::detail

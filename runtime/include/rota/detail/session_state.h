@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+// What tests and benchmarks ask of a running session. Not for programs.
+namespace rota::detail {
+
+// What is still held although the program holds nothing: empty if nothing leaked. Waits up to 5 s for drops on their
+// way. Rank 0 only.
+std::string leak_report();
+
+// Threads of this process that the runtime made.
+std::size_t runtime_threads();
+
+}  // namespace rota::detail

@@ -1,0 +1,272 @@
+#pragma once
+
+#include <rota/array.h>
+#include <rota/detail/types.h>
+#include <rota/detail/wire.h>
+
+#include <bit>
+#include <cereal/archives/binary.hpp>
+#include <cereal/cereal.hpp>
+#include <cereal/types/array.hpp>
+#include <cereal/types/chrono.hpp>
+#include <cereal/types/complex.hpp>
+#include <cereal/types/deque.hpp>
+#include <cereal/types/list.hpp>
+#include <cereal/types/map.hpp>
+#include <cereal/types/memory.hpp>
+#include <cereal/types/optional.hpp>
+#include <cereal/types/set.hpp>
+#include <cereal/types/string.hpp>
+#include <cereal/types/tuple.hpp>
+#include <cereal/types/unordered_map.hpp>
+#include <cereal/types/unordered_set.hpp>
+#include <cereal/types/utility.hpp>
+#include <cereal/types/variant.hpp>
+#include <cereal/types/vector.hpp>
+#include <span>
+#include <string_view>
+#include <type_traits>
+
+// How values become bytes: trivially copyable types by memcpy, everything else by cereal's serialize, save and load.
+namespace rota::detail {
+
+class output_archive : public cereal::OutputArchive<output_archive, cereal::AllowEmptyClassElision> {
+ public:
+  explicit output_archive(writer& to) : OutputArchive(this), to_(to) {}
+  void saveBinary(const void* from, std::size_t n) { to_.write(from, n); }
+  writer& bytes() { return to_; }
+
+ private:
+  writer& to_;
+};
+
+class input_archive : public cereal::InputArchive<input_archive, cereal::AllowEmptyClassElision> {
+ public:
+  explicit input_archive(reader& from) : InputArchive(this), from_(from) {}
+  void loadBinary(void* to, std::size_t n) { from_.read(to, n); }
+  reader& bytes() { return from_; }
+
+ private:
+  reader& from_;
+};
+
+template <class T>
+inline constexpr bool is_view = false;
+template <class T, std::size_t N>
+inline constexpr bool is_view<std::span<T, N>> = true;
+template <class C, class Traits>
+inline constexpr bool is_view<std::basic_string_view<C, Traits>> = true;
+
+// cereal knows the type by itself, or by the user's functions.
+template <class T>
+inline constexpr bool cereal_knows = cereal::traits::is_output_serializable<T, cereal::BinaryOutputArchive>::value ||
+                                     cereal::traits::is_input_serializable<T, cereal::BinaryInputArchive>::value;
+
+// Moved by memcpy: nothing inside can point outside, as far as a type can tell.
+template <class T>
+concept raw_value = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_member_pointer_v<T> &&
+                    !std::is_null_pointer_v<T> && !is_view<T> && (std::is_arithmetic_v<T> || std::is_enum_v<T> || !cereal_knows<T>);
+
+template <raw_value T>
+  requires(!std::is_arithmetic_v<T> && !cereal_knows<T>)
+void CEREAL_SAVE_FUNCTION_NAME(output_archive& to, const T& value) {
+  to.saveBinary(std::addressof(value), sizeof(T));
+}
+template <raw_value T>
+  requires(!std::is_arithmetic_v<T> && !cereal_knows<T>)
+void CEREAL_LOAD_FUNCTION_NAME(input_archive& from, T& value) {
+  from.loadBinary(std::addressof(value), sizeof(T));
+}
+template <class T>
+  requires std::is_arithmetic_v<T>
+void CEREAL_SAVE_FUNCTION_NAME(output_archive& to, const T& value) {
+  to.saveBinary(std::addressof(value), sizeof(T));
+}
+template <class T>
+  requires std::is_arithmetic_v<T>
+void CEREAL_LOAD_FUNCTION_NAME(input_archive& from, T& value) {
+  from.loadBinary(std::addressof(value), sizeof(T));
+}
+template <class T>
+void CEREAL_SERIALIZE_FUNCTION_NAME(output_archive& to, cereal::NameValuePair<T>& pair) {
+  to(pair.value);
+}
+template <class T>
+void CEREAL_SERIALIZE_FUNCTION_NAME(input_archive& from, cereal::NameValuePair<T>& pair) {
+  from(pair.value);
+}
+template <class T>
+void CEREAL_SERIALIZE_FUNCTION_NAME(output_archive& to, cereal::SizeTag<T>& tag) {
+  to(tag.size);
+}
+template <class T>
+void CEREAL_SERIALIZE_FUNCTION_NAME(input_archive& from, cereal::SizeTag<T>& tag) {
+  from(tag.size);
+}
+template <class T>
+void CEREAL_SAVE_FUNCTION_NAME(output_archive& to, const cereal::BinaryData<T>& data) {
+  to.saveBinary(data.data, static_cast<std::size_t>(data.size));
+}
+template <class T>
+void CEREAL_LOAD_FUNCTION_NAME(input_archive& from, cereal::BinaryData<T>& data) {
+  from.loadBinary(data.data, static_cast<std::size_t>(data.size));
+}
+
+// Arrays inside other values are copied with them.
+template <class T>
+void CEREAL_SAVE_FUNCTION_NAME(output_archive& to, const array<T>& value) {
+  to(static_cast<std::uint64_t>(value.size()));
+  to.saveBinary(value.data(), value.size() * sizeof(T));
+}
+template <class T>
+void CEREAL_LOAD_FUNCTION_NAME(input_archive& from, array<T>& value) {
+  std::uint64_t size = 0;
+  from(size);
+  auto copy = std::make_shared<std::byte[]>(size * sizeof(T));  // aligned as by operator new
+  from.loadBinary(copy.get(), size * sizeof(T));
+  value = array<T>(reinterpret_cast<const T*>(copy.get()), size, copy);
+}
+
+template <class T>
+inline constexpr bool is_serializable_value =
+    raw_value<T> || is_array<T> ||
+    (cereal::traits::is_output_serializable<T, output_archive>::value &&
+     (cereal::traits::is_input_serializable<T, input_archive>::value ||
+      cereal::traits::has_load_and_construct<T, input_archive>::value));
+
+template <class T>
+constexpr void check_value_type() {
+  static_assert(!is_view<T>,
+                "rota: a std::span or std::string_view does not own what it shows: take a rota::array<T> or a "
+                "std::string instead");
+  static_assert(!std::is_pointer_v<T>,
+                "rota: a pointer means nothing in another process: take a value, a rota::array<T> or a rota::ref<T>");
+  if constexpr (!is_view<T> && !std::is_pointer_v<T>) {
+    static_assert(is_serializable_value<T>,
+                  "rota: this type cannot travel between ranks: make it trivially copyable, or give it a cereal "
+                  "serialize(Archive&) or save and load, or load_and_construct where it has no default constructor");
+  }
+}
+
+template <class T>
+inline constexpr bool is_raw_vector = false;
+template <class T, class A>
+inline constexpr bool is_raw_vector<std::vector<T, A>> = raw_value<T> && !std::is_same_v<T, bool>;
+
+template <class T>
+void encode(writer& to, const T& value) {
+  check_value_type<T>();
+  if constexpr (raw_value<T>) {
+    to.write(std::addressof(value), sizeof(T));
+  } else if constexpr (is_raw_vector<T>) {
+    auto size = static_cast<std::uint64_t>(value.size());
+    to.write(&size, sizeof(size));
+    to.write(value.data(), value.size() * sizeof(typename T::value_type));
+  } else {
+    output_archive archive(to);
+    archive(value);
+  }
+}
+
+template <class T>
+T decode(reader& from) {
+  check_value_type<T>();
+  if constexpr (raw_value<T>) {
+    struct raw {
+      alignas(T) std::byte bytes[sizeof(T)];
+    } copy;
+    from.read(copy.bytes, sizeof(T));
+    return std::bit_cast<T>(copy);
+  } else if constexpr (is_raw_vector<T>) {
+    using element = typename T::value_type;
+    std::uint64_t size = 0;
+    from.read(&size, sizeof(size));
+    const std::byte* data = from.take(size * sizeof(element));
+    if constexpr (std::is_default_constructible_v<element>) {
+      T value(size);
+      if (size > 0) std::memcpy(static_cast<void*>(value.data()), data, size * sizeof(element));
+      return value;
+    } else {
+      T value;
+      value.reserve(size);
+      for (std::uint64_t i = 0; i < size; ++i) {
+        struct raw {
+          alignas(element) std::byte bytes[sizeof(element)];
+        } copy;
+        std::memcpy(copy.bytes, data + i * sizeof(element), sizeof(element));
+        value.push_back(std::bit_cast<element>(copy));
+      }
+      return value;
+    }
+  } else if constexpr (std::is_default_constructible_v<T>) {
+    T value;
+    input_archive archive(from);
+    archive(value);
+    return value;
+  } else {
+    // cereal's own way to make what has no default constructor, in memory that is freed also when loading throws.
+    struct free_memory {
+      void operator()(void* p) const { ::operator delete(p, std::align_val_t(alignof(T))); }
+    };
+    std::unique_ptr<void, free_memory> memory(::operator new(sizeof(T), std::align_val_t(alignof(T))));
+    T* made = static_cast<T*>(memory.get());
+    {
+      cereal::memory_detail::LoadAndConstructLoadWrapper<input_archive, T> wrapper(made);
+      input_archive archive(from);
+      archive(wrapper);
+    }
+    T value(std::move(*made));
+    made->~T();
+    return value;
+  }
+}
+
+// The value as it goes into the store: an array's bytes stand alone there, to be viewed in place.
+template <class T>
+void encode_value(encoded& to, const T& value) {
+  auto write = [&] {
+    if constexpr (is_array<T>) {
+      to.bytes.write(value.data(), value.size() * sizeof(typename T::value_type));
+    } else {
+      encode(to.bytes, value);
+    }
+  };
+  write();
+  to.size = to.bytes.size();
+  if (!to.bytes.too_large()) return;
+  to.where = reserve_place(to.size);
+  to.placed = true;
+  to.bytes.write_into(to.where.data);
+  write();
+}
+
+template <class T>
+void encode_value(encoded& to, array_builder<T>&& builder) {
+  to.size = builder.size() * sizeof(T);
+  if (to.size <= inline_limit()) return encode_value(to, static_cast<const array<T>&>(array<T>(std::move(builder))));
+  to.where = builder.take();
+  to.placed = true;
+}
+
+// The value of an object that has one. An array is a view that keeps the object.
+template <class T>
+T decode_value(const handle& from, const value_bytes& bytes) {
+  if constexpr (is_array<T>) {
+    using element = typename T::value_type;
+    const std::size_t size = bytes.size / sizeof(element);
+    if (reinterpret_cast<std::uintptr_t>(bytes.data) % alignof(element) == 0) {
+      auto keep = std::make_shared<handle>(from);
+      return T(reinterpret_cast<const element*>(bytes.data), size, std::shared_ptr<const void>(keep, bytes.data));
+    }
+    auto copy = std::shared_ptr<void>(::operator new(bytes.size, std::align_val_t(alignof(element))), [](void* p) {
+      ::operator delete(p, std::align_val_t(alignof(element)));
+    });
+    std::memcpy(copy.get(), bytes.data, bytes.size);
+    return T(static_cast<const element*>(copy.get()), size, copy);
+  } else {
+    reader from_bytes(bytes);
+    return decode<T>(from_bytes);
+  }
+}
+
+}  // namespace rota::detail

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "runtime/base/id_map.h"
+#include "runtime/base/pool.h"
+#include "runtime/wire/messages.h"
+
+namespace rota::scheduler {
+
+using index = std::uint32_t;  // of an entry or an edge in its pool; 0: none
+
+// Bytes of known size in one allocation: what a pending task costs must stay small.
+class blob {
+ public:
+  blob() = default;
+  explicit blob(bytes_view bytes) : data_(static_cast<std::byte*>(std::malloc(sizeof(std::uint64_t) + bytes.size()))) {
+    if (!data_) throw std::bad_alloc();
+    std::uint64_t size = bytes.size();
+    std::memcpy(data_.get(), &size, sizeof(size));
+    if (size > 0) std::memcpy(data_.get() + sizeof(size), bytes.data(), size);
+  }
+  bytes_view view() const {
+    if (!data_) return {};
+    std::uint64_t size;
+    std::memcpy(&size, data_.get(), sizeof(size));
+    return {data_.get() + sizeof(size), size};
+  }
+  explicit operator bool() const { return data_ != nullptr; }
+
+ private:
+  struct release {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  std::unique_ptr<std::byte, release> data_;
+};
+
+enum class stage : std::uint8_t {
+  unknown,   // named by a message that overtook the one that makes it
+  waiting,   // a producer of an argument has not been handed out
+  queued,    // waits in its lane for a rank with room
+  assigned,  // handed to `rank`
+  produced,  // a rank's own object whose value will follow (result of an actor's call)
+  done,      // the value is committed, or the failure
+};
+
+enum entry_flag : std::uint8_t {
+  is_task = 1,
+  is_actor = 2,        // the id also names an actor
+  actor_over = 4,      // it is dead, or has been told to end
+  wants_push = 8,      // the submitter gets the result without asking
+  kept_by_rank = 16,   // runs in a slot that its parent's rank holds
+  holds_needs = 32,    // its needs are taken from its rank's room
+};
+
+// What the head knows of an object, and of the task that makes it. About 80 bytes; docs/protocol.md, "accounts".
+struct entry {
+  object_id id = 0;
+  blob task;   // spawned_rest: what a rank needs to run it, until it is done
+  blob value;  // wire value, once done
+  std::uint32_t function = 0;
+  std::uint32_t lane = 0;
+  rank_t rank = no_rank;  // assigned, produced: who makes it; actor: where it lives
+  index previous = 0;     // in its rank's list of assigned tasks, or in its lane
+  index next = 0;
+  index arguments = 0;   // first edge of its own arguments
+  index dependents = 0;  // first edge of those who wait for its value
+  std::uint32_t unmet = 0;  // arguments whose producers have not been handed out
+  std::uint32_t holds = 0;  // tasks that have it as argument, values that contain it
+  std::uint32_t accounts = 0;  // ranks with a non-zero count
+  rank_t first_rank = no_rank;  // one of them, and its count; the others in account_book
+  std::uint32_t first_count = 0;
+  std::uint32_t age = 0;  // order of becoming ready; wraps
+  std::uint16_t attempt = 0;
+  stage state = stage::unknown;
+  std::uint8_t flags = 0;
+};
+
+// "Task `task` has `object` as argument" or "rank `task` pulls it". 16 to 20 bytes.
+struct edge {
+  index object = 0;
+  index task = 0;           // pull: the rank
+  index next_argument = 0;  // of the same task
+  index next_dependent = 0;  // of the same object
+  std::uint8_t kind = 0;     // of edge_kind
+};
+enum edge_kind : std::uint8_t { edge_dep = 1, edge_held = 2, edge_pull = 3, edge_dead = 4 };
+
+// The counts of ranks beyond an entry's first: (entry, rank) -> count.
+class account_book {
+ public:
+  std::uint32_t* find(index e, rank_t r) {
+    auto at = counts_.find(key(e, r));
+    return at == counts_.end() ? nullptr : &at.value();
+  }
+  void add(index e, rank_t r) { counts_.emplace(key(e, r), 1); }
+  void erase(index e, rank_t r) { counts_.erase(key(e, r)); }
+  std::size_t size() const { return counts_.size(); }
+
+ private:
+  static std::uint64_t key(index e, rank_t r) { return (std::uint64_t{e} << 32) | r; }
+  struct mix {
+    std::size_t operator()(std::uint64_t k) const { return (k * 0x9e37'79b9'7f4a'7c15u) >> 16; }
+  };
+  tsl::robin_map<std::uint64_t, std::uint32_t, mix> counts_;
+};
+
+// The variable part of a task as the head keeps it: then name, bytes.
+struct spawned_rest {
+  object_id parent = 0;
+  std::uint64_t mask = 0;
+  std::uint32_t name = 0;
+  std::uint32_t bytes = 0;
+};
+
+}  // namespace rota::scheduler

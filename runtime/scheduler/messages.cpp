@@ -1,0 +1,310 @@
+// What the head does on each message from a rank.
+#include <fmt/format.h>
+
+#include "runtime/scheduler/scheduler.h"
+
+namespace rota::scheduler {
+namespace {
+
+template <class Head>
+bytes_view as_bytes(const Head& head) {
+  return {reinterpret_cast<const std::byte*>(&head), sizeof(head)};
+}
+
+std::string get_text(base::cursor& from) {
+  bytes_view text = from.take(from.get<std::uint32_t>());
+  return {reinterpret_cast<const char*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+void scheduler::receive(rank_t from, bytes_view record) {
+  if (from >= ranks_.size() || !ranks_[from].alive) return;
+  switch (wire::type_of(record)) {
+    case wire::message::spawned:
+      on_spawned(from, record);
+      break;
+    case wire::message::done:
+      on_done(from, record);
+      break;
+    case wire::message::count:
+      on_count(from, record);
+      break;
+    case wire::message::pull:
+      on_pull(from, base::cursor(record).get<wire::id_head>().id);
+      break;
+    case wire::message::publish:
+      on_publish(from, record);
+      break;
+    case wire::message::recalled:
+      on_recalled(from, record);
+      break;
+    case wire::message::blocked:
+      ranks_[from].blocked = base::cursor(record).get<wire::recall_head>().count;
+      update_load(from);
+      refill(from);
+      break;
+    case wire::message::where:
+      on_where(from, base::cursor(record).get<wire::id_head>().id);
+      break;
+    case wire::message::end_actor:
+      on_end_actor(from, base::cursor(record).get<wire::id_head>());
+      break;
+    case wire::message::query:
+      on_query(from, record);
+      break;
+    case wire::message::sync:
+      on_sync(from, record);
+      break;
+    default:
+      throw std::logic_error(fmt::format("the head got message {} from rank {}", int(record[0]), from));
+  }
+  settle();
+}
+
+void scheduler::on_spawned(rank_t from, bytes_view record) {
+  base::cursor cursor(record);
+  auto head = cursor.get<wire::spawned_head>();
+  bytes_view deps = cursor.take(head.deps * sizeof(object_id));
+  bytes_view held = cursor.take(head.held * sizeof(object_id));
+  std::uint32_t lane_id = common_lane_;
+  bool common = head.needs == wire::one_cpu && head.priority == 0 && head.where == wire::where_kind::anywhere;
+  if (!common || lane_id == 0) {
+    wire::resources needs;
+    if (head.needs == wire::one_cpu) needs.cpus = wire::resources::unit;
+    const std::byte* start = cursor.at();
+    if (head.needs == wire::explicit_needs) needs = wire::get_resources(cursor);
+    std::string text(reinterpret_cast<const char*>(start), static_cast<std::size_t>(cursor.at() - start));
+    text += static_cast<char>('0' + head.needs);
+    bool near = head.where == wire::where_kind::near;
+    lane_id = intern({std::move(text), head.priority, near ? wire::where_kind::anywhere : head.where,
+                      near ? 0 : head.target},
+                     needs, head.needs);
+    if (common) common_lane_ = lane_id;
+  }
+
+  index e = touch(head.id);
+  ++counters_.spawned;
+  entry& made = entries_[e];
+  made.function = head.function;
+  made.lane = lane_id;
+  made.state = stage::waiting;
+  made.flags = static_cast<std::uint8_t>(is_task | wants_push | ((head.flags & wire::spawn_actor) ? is_actor : 0));
+  scratch_.clear();
+  scratch_.put(spawned_rest{head.parent, head.mask, head.name, head.bytes});
+  scratch_.append(cursor.take(head.name + std::size_t{head.bytes}));
+  made.task = blob(scratch_.view());
+  add_account(e, from);
+  // Edges are prepended: from last to first, so that a walk meets them in the order of the arguments.
+  for (std::size_t i = head.held; i-- > 0;) add_edge(e, wire::id_at(held, i), edge_held);
+  for (std::size_t i = head.deps; i-- > 0;) add_edge(e, wire::id_at(deps, i), edge_dep);
+
+  if (head.flags & wire::spawn_kept) {
+    entries_[e].unmet = 0;
+    entries_[e].flags |= kept_by_rank;
+    entries_[e].state = stage::assigned;
+    entries_[e].rank = from;
+    list_task(e, from);
+    handed_.push_back(e);
+    if (order_.least_load() == 0) ask_recall(from);
+    return;
+  }
+  if (!ever_feasible(lanes_[lane_id])) {
+    return fail(e, wire::failure_kind::infeasible,
+                fmt::format("{} can never run: {}", title(entries_[e]), why_infeasible(lanes_[lane_id])));
+  }
+  if (entries_[e].unmet == 0) ready(e);
+}
+
+void scheduler::on_done(rank_t from, bytes_view record) {
+  base::cursor cursor(record);
+  auto head = cursor.get<wire::done_head>();
+  rank_state& r = ranks_[from];
+  r.blocked = head.blocked;
+  bytes_view served = cursor.take(head.served * sizeof(wire::serve));
+  wire::value_view value = wire::get_value(cursor);
+  index e = by_id_.find(head.id);
+  bool expected = e && entries_[e].rank == from && entries_[e].attempt == head.attempt &&
+                  (entries_[e].state == stage::assigned || entries_[e].state == stage::produced);
+  if (!expected) {  // an attempt that was given up: its value is not wanted
+    if (value.kind == wire::value_kind::placed) {
+      wire::free_place_head freed;
+      freed.place = value.place;
+      out_.send(value.owner, as_bytes(freed));
+    }
+    return;
+  }
+  scratch_serves_.resize(head.served);
+  if (head.served > 0) std::memcpy(scratch_serves_.data(), served.data(), served.size());
+  bool was_task = entries_[e].state == stage::assigned;
+  if (was_task) {
+    r.task_ns += (static_cast<float>(head.nanoseconds) - r.task_ns) * 0.05f;
+    unlist_task(e);
+    if (!(entries_[e].flags & is_actor) || value.kind == wire::value_kind::failed) give_needs(e, from);
+  }
+  if (head.flags & wire::done_to_submitter) entries_[e].flags &= static_cast<std::uint8_t>(~wants_push);
+  commit(e, value);
+  if (!was_task) return;
+  refill(from);
+  if (order_.least_load() == 0) ask_recall(from);
+}
+
+void scheduler::on_count(rank_t from, bytes_view record) {
+  base::cursor cursor(record);
+  auto head = cursor.get<wire::count_head>();
+  for (std::uint32_t i = 0; i < head.plus; ++i) add_account(touch(cursor.get<object_id>()), from);
+  for (std::uint32_t i = 0; i < head.minus; ++i) drop_account(touch(cursor.get<object_id>()), from);
+  if (head.token == 0) return;
+  wire::counted_head answer;
+  answer.token = head.token;
+  out_.send(from, as_bytes(answer));
+}
+
+void scheduler::on_pull(rank_t from, object_id id) {
+  index e = touch(id);
+  entry& at = entries_[e];
+  if (at.state == stage::done) return send_value(from, e, 1);
+  index pull = edges_.add();
+  edges_[pull].object = e;
+  edges_[pull].task = from;
+  edges_[pull].kind = edge_pull;
+  link_dependent(e, pull);
+  if (!known_place(at)) return;
+  wire::route_head route;
+  route.rank = from;
+  route.object = id;
+  route.attempt = at.attempt;
+  out_.send(at.rank, as_bytes(route));
+}
+
+void scheduler::on_publish(rank_t from, bytes_view record) {
+  base::cursor cursor(record);
+  auto head = cursor.get<wire::publish_head>();
+  wire::value_view value = wire::get_value(cursor);
+  index e = touch(head.id);
+  add_account(e, from);
+  if (value.present()) {
+    scratch_serves_.clear();
+    return commit(e, value);
+  }
+  entries_[e].rank = from;
+  entries_[e].state = stage::produced;
+  // Who asked before the object was known waits for its maker now.
+  for (index at = entries_[e].dependents; at; at = edges_[at].next_dependent) {
+    if (edges_[at].kind != edge_pull) continue;
+    wire::route_head route;
+    route.rank = edges_[at].task;
+    route.object = head.id;
+    out_.send(from, as_bytes(route));
+  }
+  handed_.push_back(e);
+}
+
+void scheduler::on_recalled(rank_t from, bytes_view record) {
+  base::cursor cursor(record);
+  auto head = cursor.get<wire::recall_head>();
+  rank_state& r = ranks_[from];
+  r.recalling = false;
+  r.recall_misses = head.count > 0 ? 0 : std::min(r.recall_misses + 1, 10u);
+  r.recall_pause = head.count > 0 ? 0 : 1u << r.recall_misses;
+  for (std::uint32_t i = 0; i < head.count; ++i) {
+    auto item = cursor.get<wire::recalled_item>();
+    index e = by_id_.find(item.id);
+    if (!e || entries_[e].rank != from || entries_[e].state != stage::assigned) continue;
+    ++counters_.recalled;
+    unlist_task(e);
+    give_needs(e, from);
+    entries_[e].rank = no_rank;
+    entries_[e].flags &= static_cast<std::uint8_t>(~kept_by_rank);
+    entries_[e].state = stage::waiting;
+    ready(e);
+  }
+}
+
+void scheduler::on_where(rank_t from, object_id actor) {
+  index e = touch(actor);
+  const entry& at = entries_[e];
+  bool settled = at.state == stage::assigned || at.state == stage::done;
+  if (settled || (at.flags & actor_over)) return tell_where(from, e);
+  where_asked_[actor].push_back(from);
+}
+
+// A kill, or a rank's word that an actor has ended.
+void scheduler::on_end_actor(rank_t from, const wire::id_head& head) {
+  index e = by_id_.find(head.id);
+  if (!e || !(entries_[e].flags & is_actor)) return;
+  if (head.flags & wire::end_now) return end_actor(e, true, fmt::format("it was killed from rank {}", from));
+  entry& at = entries_[e];
+  if (at.rank != from || at.state != stage::done) return;
+  give_needs(e, from);
+  at.rank = no_rank;
+  maybe_free(e);
+  refill(from);
+}
+
+void scheduler::on_query(rank_t from, bytes_view record) {
+  base::cursor cursor(record);
+  auto head = cursor.get<wire::query_head>();
+  base::buffer answer;
+  wire::query_head back = head;
+  back.type = wire::message::reply;
+  answer.put(back);
+  if (head.kind == wire::query_kind::claim_name || head.kind == wire::query_kind::find_name) {
+    auto id = cursor.get<object_id>();
+    std::string name = get_text(cursor);
+    std::string type = get_text(cursor);
+    auto known = names_.find(name);
+    object_id holder = known == names_.end() ? 0 : known->second;
+    if (holder == 0 && head.kind == wire::query_kind::claim_name) {
+      names_[name] = id;
+      named_[id] = {name, type};
+    }
+    answer.put(holder);
+    // The asker is about to hold a handle: counted here, before the last of the others can go.
+    if (holder) add_account(touch(holder), from);
+    const std::string held_type = holder ? named_[holder].second : std::string();
+    answer.append(held_type.data(), held_type.size());
+  } else {
+    answer.put(static_cast<std::uint32_t>(ranks_.size()));
+    for (rank_t i = 0; i < ranks_.size(); ++i) {
+      answer.put(i);
+      answer.put(ranks_[i].node);
+      answer.put(static_cast<std::uint32_t>(ranks_[i].alive));
+      answer.put(static_cast<std::uint32_t>(ranks_[i].host.size()));
+      answer.append(ranks_[i].host.data(), ranks_[i].host.size());
+      wire::put_resources(answer, ranks_[i].total);
+      wire::resources free = ranks_[i].room;
+      std::int64_t busy = ranks_[i].cpu_load - std::int64_t{ranks_[i].blocked} * wire::resources::unit;
+      free.cpus = std::max<std::int64_t>(0, free.cpus - std::max<std::int64_t>(0, busy));
+      wire::put_resources(answer, free);
+    }
+  }
+  out_.send(from, answer.view());
+}
+
+void scheduler::on_sync(rank_t from, bytes_view record) {
+  base::cursor cursor(record);
+  auto head = cursor.get<wire::lost_head>();
+  auto found = losses_.find(head.view);
+  if (found == losses_.end()) return;
+  loss& l = found->second;
+  for (std::uint32_t i = 0; i < head.items; ++i) {
+    auto item = cursor.get<wire::synced_item>();
+    wire::value_view value = wire::get_value(cursor);
+    index e = by_id_.find(item.object);
+    bool open = e && entries_[e].rank == l.rank && entries_[e].attempt == item.attempt &&
+                (entries_[e].state == stage::assigned || entries_[e].state == stage::produced);
+    if (!open) continue;
+    l.reported[e].push_back({from, item});
+    if (entries_[e].value) continue;
+    scratch_value_.clear();
+    wire::put_value(scratch_value_, value);
+    entries_[e].value = blob(scratch_value_.view());
+  }
+  l.awaited.erase(from);
+  if (!l.awaited.empty()) return;
+  finish_loss(l);
+  losses_.erase(head.view);
+}
+
+}  // namespace rota::scheduler

@@ -1,0 +1,391 @@
+// Which task goes to which rank. Every choice is by lane (tasks that are alike) and by load order, never by a walk over
+// tasks; a walk over ranks is bounded by `probes`.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/scheduler/scheduler.h"
+
+namespace rota::scheduler {
+namespace {
+
+constexpr std::uint32_t probes = 64;
+constexpr float depth_ns = 200'000;  // as much work is handed out ahead as hides a round trip many times over
+constexpr std::uint32_t most_depth = 2048;
+// A rank that makes an argument is preferred to an idle one while its load is within this of the least loaded.
+constexpr std::uint32_t locality_slack = 512;
+
+}  // namespace
+
+void scheduler::join(rank_t rank, rank_offer offer) {
+  if (ranks_.size() <= rank) ranks_.resize(rank + 1);
+  rank_state& r = ranks_[rank];
+  r.joined = r.alive = true;
+  r.node = offer.node;
+  r.host = std::move(offer.host);
+  r.total = r.room = std::move(offer.total);
+  if (r.total.cpus > 0) order_.add(rank, 0);
+  // Lanes for a rank or node that was not there yet find it now.
+  for (std::uint32_t i = 1; i < lanes_.size(); ++i) {
+    if (lanes_[i].where == wire::where_kind::on_rank && lanes_[i].target == rank) r.pinned.push_back(i);
+  }
+  refill(rank);
+  settle();
+}
+
+std::uint32_t scheduler::intern(const shape_key& key, const wire::resources& needs, std::uint8_t code) {
+  auto [at, fresh] = lane_ids_.emplace(key, static_cast<std::uint32_t>(lanes_.size()));
+  if (!fresh) return at->second;
+  lane made;
+  made.needs = needs;
+  made.needs_code = code;
+  made.priority = key.priority;
+  made.where = key.where;
+  made.target = key.target;
+  made.simple = needs.cpus <= wire::resources::unit && needs.others.empty();
+  lanes_.push_back(made);
+  auto by_priority = [this](std::uint32_t a, std::uint32_t b) { return lanes_[a].priority > lanes_[b].priority; };
+  auto insert = [&](std::vector<std::uint32_t>& list) {
+    list.insert(std::upper_bound(list.begin(), list.end(), at->second, by_priority), at->second);
+  };
+  if (key.where == wire::where_kind::on_rank) {
+    if (key.target < ranks_.size()) insert(ranks_[key.target].pinned);
+  } else if (key.where == wire::where_kind::on_node) {
+    insert(node_lanes_[key.target]);
+  } else {
+    insert(open_lanes_);
+  }
+  return at->second;
+}
+
+bool scheduler::feasible(const lane& l, rank_t rank) const {
+  const rank_state& r = ranks_[rank];
+  if (!r.alive || r.total.cpus == 0) return false;
+  if (l.where == wire::where_kind::on_rank && l.target != rank) return false;
+  if (l.where == wire::where_kind::on_node && l.target != r.node) return false;
+  return l.simple || l.needs.fits_in(r.total);
+}
+
+bool scheduler::ever_feasible(const lane& l) const {
+  if (l.where == wire::where_kind::on_rank) return l.target < ranks_.size() && feasible(l, rank_t(l.target));
+  if (l.simple && l.where != wire::where_kind::on_node) return order_.most().has_value();
+  for (rank_t r = 0; r < ranks_.size(); ++r) {
+    if (feasible(l, r)) return true;
+  }
+  return false;
+}
+
+std::string scheduler::why_infeasible(const lane& l) const {
+  if (l.where == wire::where_kind::on_rank) {
+    if (l.target >= ranks_.size()) return fmt::format("it asks for rank {}, and there are {}", l.target, ranks_.size());
+    const rank_state& r = ranks_[l.target];
+    return fmt::format("it asks for {} on rank {} ({}), which {}", describe(l.needs), l.target, r.host,
+                       r.alive ? "offers " + describe(r.total) : "is lost");
+  }
+  const rank_state* largest = nullptr;
+  bool node_known = false;
+  for (const rank_state& r : ranks_) {
+    if (l.where == wire::where_kind::on_node && r.node != l.target) continue;
+    node_known = true;
+    if (r.alive && (!largest || r.total.cpus > largest->total.cpus)) largest = &r;
+  }
+  if (!node_known) return fmt::format("it asks for node {}, which does not exist", l.target);
+  if (!largest) return "no rank is left";
+  return fmt::format("it asks for {}, and the largest rank{} offers {}", describe(l.needs),
+                     l.where == wire::where_kind::on_node ? fmt::format(" of node {}", l.target) : "",
+                     describe(largest->total));
+}
+
+void scheduler::ready(index e) { ready_.push_back(e); }
+
+// Placing a task lets its dependents become ready, whose placing...: a loop instead of a recursion as deep as a chain.
+void scheduler::settle() {
+  if (settling_) return;
+  settling_ = true;
+  while (!ready_.empty() || !handed_.empty()) {
+    if (!ready_.empty()) {
+      index e = ready_.back();
+      ready_.pop_back();
+      place(e);
+      continue;
+    }
+    index e = handed_.back();
+    handed_.pop_back();
+    for (index at = entries_[e].dependents; at; at = edges_[at].next_dependent) {
+      if (edges_[at].kind != edge_dep) continue;
+      entry& task = entries_[edges_[at].task];
+      if (task.state == stage::waiting && task.unmet > 0 && --task.unmet == 0) ready(edges_[at].task);
+    }
+  }
+  settling_ = false;
+}
+
+void scheduler::place(index e) {
+  entry& at = entries_[e];
+  for (index a = at.arguments; a; a = edges_[a].next_argument) {
+    const entry& object = entries_[edges_[a].object];
+    if (edges_[a].kind != edge_dep || object.state != stage::done) continue;
+    wire::value_view value = value_of(object);
+    if (value.kind == wire::value_kind::failed) {
+      scratch_serves_.clear();
+      return commit(e, value);
+    }
+  }
+  if (std::optional<rank_t> rank = choose(e, lanes_[at.lane])) return assign(e, *rank);
+  enqueue(e, at.attempt > 0);
+}
+
+std::uint32_t scheduler::depth(const rank_state& r) const {
+  auto slots = static_cast<std::uint32_t>((r.total.cpus + wire::resources::unit - 1) / wire::resources::unit);
+  float ahead = depth_ns / std::max(r.task_ns, 50.0f) * static_cast<float>(slots);
+  return slots + 1 + std::min(static_cast<std::uint32_t>(ahead), most_depth);
+}
+
+bool scheduler::has_room(const lane& l, rank_t rank) const {
+  const rank_state& r = ranks_[rank];
+  if (!feasible(l, rank)) return false;
+  if (l.simple && l.needs.cpus <= r.room.cpus) return r.outstanding - std::min(r.blocked, r.outstanding) < depth(r);
+  if (!l.needs.fits_in(r.room)) return false;
+  std::int64_t busy = r.cpu_load - std::int64_t{r.blocked} * wire::resources::unit;
+  return busy < r.total.cpus;
+}
+
+std::optional<rank_t> scheduler::choose(index e, const lane& l) {
+  if (l.where == wire::where_kind::on_rank) {
+    auto rank = static_cast<rank_t>(l.target);
+    return has_room(l, rank) ? std::optional(rank) : std::nullopt;
+  }
+  if (l.where == wire::where_kind::anywhere) {
+    for (index a = entries_[e].arguments; a; a = edges_[a].next_argument) {
+      const entry& object = entries_[edges_[a].object];
+      rank_t maker = object.state == stage::assigned ? object.rank : no_rank;
+      if (edges_[a].kind != edge_dep || maker == no_rank) continue;
+      const rank_state& r = ranks_[maker];
+      bool light = r.outstanding <= order_.least_load() + locality_slack;
+      if (light && has_room(l, maker)) return maker;
+      break;
+    }
+  }
+  std::optional<rank_t> found;
+  order_.from_least(
+      [&](rank_t rank) {
+        if (!has_room(l, rank)) return false;
+        found = rank;
+        return true;
+      },
+      probes);
+  return found;
+}
+
+void scheduler::assign(index e, rank_t rank) {
+  entry& at = entries_[e];
+  at.rank = rank;
+  at.state = stage::assigned;
+  list_task(e, rank);
+  take_needs(e, rank);
+  ++counters_.assigned;
+  send_assign(e, rank);
+  handed_.push_back(e);
+  if ((at.flags & is_actor) && !where_asked_.empty()) {
+    auto asked = where_asked_.extract(at.id);
+    if (!asked.empty()) {
+      for (rank_t r : asked.mapped()) tell_where(r, e);
+    }
+  }
+}
+
+void scheduler::send_assign(index e, rank_t rank) {
+  const entry& at = entries_[e];
+  base::cursor rest(at.task.view());
+  auto fixed = rest.get<spawned_rest>();
+  wire::assign_head head;
+  const lane& l = lanes_[at.lane];
+  head.flags = static_cast<std::uint8_t>(((at.flags & is_actor) ? wire::spawn_actor : 0) |
+                                         ((at.flags & wants_push) ? wire::assign_to_submitter : 0));
+  head.attempt = at.attempt;
+  head.needs = l.needs_code;
+  head.function = at.function;
+  head.priority = l.priority;
+  head.id = at.id;
+  head.parent = fixed.parent;
+  head.mask = fixed.mask;
+  head.name = fixed.name;
+  head.bytes = fixed.bytes;
+  scratch_.clear();
+  scratch_.put(head);
+  for (index a = at.arguments; a; a = edges_[a].next_argument) {
+    if (edges_[a].kind != edge_dep) continue;
+    const entry& object = entries_[edges_[a].object];
+    ++head.deps;
+    scratch_.put(object.id);
+    if (object.state == stage::done) {
+      scratch_.append(object.value.view());
+      continue;
+    }
+    wire::value_view awaited;
+    awaited.kind = object.rank == rank ? wire::value_kind::awaited_here : wire::value_kind::awaited;
+    wire::put_value(scratch_, awaited);
+    if (object.rank == rank) continue;
+    wire::route_head route;
+    route.rank = rank;
+    route.object = object.id;
+    route.attempt = object.attempt;
+    out_.send(object.rank, {reinterpret_cast<const std::byte*>(&route), sizeof(route)});
+  }
+  for (index a = at.arguments; a; a = edges_[a].next_argument) {
+    if (edges_[a].kind != edge_held) continue;
+    ++head.held;
+    scratch_.put(entries_[edges_[a].object].id);
+  }
+  if (at.dependents) {
+    std::vector<wire::serve> serves;
+    collect_consumers(e, serves);
+    head.serves = static_cast<std::uint32_t>(serves.size());
+    scratch_.append(serves.data(), serves.size() * sizeof(wire::serve));
+  }
+  if (l.needs_code == wire::explicit_needs) wire::put_resources(scratch_, l.needs);
+  scratch_.append(rest.rest());
+  std::memcpy(scratch_.data(), &head, sizeof(head));
+  out_.send(rank, scratch_.view());
+}
+
+void scheduler::list_task(index e, rank_t rank) {
+  rank_state& r = ranks_[rank];
+  entry& at = entries_[e];
+  at.previous = r.last;
+  at.next = 0;
+  (r.last ? entries_[r.last].next : r.first) = e;
+  r.last = e;
+  ++r.outstanding;
+  r.cpu_load += lanes_[at.lane].needs.cpus;
+  update_load(rank);
+}
+
+void scheduler::unlist_task(index e) {
+  entry& at = entries_[e];
+  rank_state& r = ranks_[at.rank];
+  (at.previous ? entries_[at.previous].next : r.first) = at.next;
+  (at.next ? entries_[at.next].previous : r.last) = at.previous;
+  at.previous = at.next = 0;
+  --r.outstanding;
+  r.cpu_load -= lanes_[at.lane].needs.cpus;
+  update_load(at.rank);
+}
+
+// Custom needs are taken from the rank's room while a task runs; an actor holds all its needs, CPUs too, for life.
+void scheduler::take_needs(index e, rank_t rank) {
+  entry& at = entries_[e];
+  const wire::resources& needs = lanes_[at.lane].needs;
+  bool actor = at.flags & is_actor;
+  if (needs.others.empty() && !(actor && needs.cpus > 0)) return;
+  at.flags |= holds_needs;
+  if (actor) return needs.take_from(ranks_[rank].room);
+  wire::resources custom{0, needs.others};
+  custom.take_from(ranks_[rank].room);
+}
+
+void scheduler::give_needs(index e, rank_t rank) {
+  entry& at = entries_[e];
+  if (!(at.flags & holds_needs)) return;
+  at.flags &= static_cast<std::uint8_t>(~holds_needs);
+  const wire::resources& needs = lanes_[at.lane].needs;
+  if (at.flags & is_actor) return needs.give_back_to(ranks_[rank].room);
+  wire::resources custom{0, needs.others};
+  custom.give_back_to(ranks_[rank].room);
+}
+
+void scheduler::update_load(rank_t rank) {
+  const rank_state& r = ranks_[rank];
+  order_.move(rank, r.outstanding - std::min(r.blocked, r.outstanding));
+}
+
+void scheduler::enqueue(index e, bool front) {
+  entry& at = entries_[e];
+  lane& l = lanes_[at.lane];
+  at.state = stage::queued;
+  at.age = next_age_++;
+  ++queued_;
+  if (front) {
+    at.previous = 0;
+    at.next = l.first;
+    (l.first ? entries_[l.first].previous : l.last) = e;
+    l.first = e;
+  } else {
+    at.next = 0;
+    at.previous = l.last;
+    (l.last ? entries_[l.last].next : l.first) = e;
+    l.last = e;
+  }
+}
+
+index scheduler::dequeue(lane& l) {
+  index e = l.first;
+  entry& at = entries_[e];
+  l.first = at.next;
+  (l.first ? entries_[l.first].previous : l.last) = 0;
+  at.next = at.previous = 0;
+  at.state = stage::waiting;
+  --queued_;
+  return e;
+}
+
+// The rank has room: hands it what waits for it, best priority first.
+void scheduler::refill(rank_t rank) {
+  if (!ranks_[rank].alive || ranks_[rank].total.cpus == 0) return;
+  while (queued_ > 0) {
+    index e = next_for(rank);
+    if (!e) break;
+    assign(e, rank);
+  }
+  // Dry while others have a line of tasks: ask the longest line for some.
+  rank_state& r = ranks_[rank];
+  if (queued_ > 0 || r.cpu_load >= r.total.cpus) return;
+  std::optional<rank_t> victim = order_.most();
+  if (victim && *victim != rank) ask_recall(*victim);
+}
+
+index scheduler::next_for(rank_t rank) {
+  const std::vector<std::uint32_t>* sources[] = {&ranks_[rank].pinned, nullptr, &open_lanes_};
+  if (auto node = node_lanes_.find(ranks_[rank].node); node != node_lanes_.end()) sources[1] = &node->second;
+  lane* best = nullptr;
+  bool blocked = false;
+  auto older = [this](const lane& a, const lane& b) {
+    return static_cast<std::int32_t>(entries_[a.first].age - entries_[b.first].age) < 0;
+  };
+  for (const auto* source : sources) {
+    if (!source) continue;
+    for (std::uint32_t id : *source) {
+      lane& l = lanes_[id];
+      if (best && l.priority < best->priority) break;
+      if (!l.first || !feasible(l, rank)) continue;
+      bool later = best && l.priority == best->priority && older(*best, l);
+      if (later) continue;
+      if (has_room(l, rank)) {
+        best = &l;
+        blocked = false;
+      } else if (!l.simple && l.needs.fits_in(ranks_[rank].room)) {
+        best = &l;  // a wide task waits for the rank to drain: younger ones must not keep it busy for ever
+        blocked = true;
+      }
+    }
+  }
+  return best && !blocked ? dequeue(*best) : 0;
+}
+
+void scheduler::ask_recall(rank_t victim) {
+  rank_state& v = ranks_[victim];
+  auto slots = static_cast<std::uint32_t>(v.total.cpus / wire::resources::unit);
+  std::uint32_t busy = v.outstanding - std::min(v.blocked, v.outstanding);
+  if (v.recalling || busy <= std::max(slots, 1u)) return;
+  if (v.recall_pause > 0) {
+    --v.recall_pause;
+    return;
+  }
+  v.recalling = true;
+  wire::recall_head head;
+  head.count = std::min((busy - slots + 1) / 2, 64u);
+  out_.send(victim, {reinterpret_cast<const std::byte*>(&head), sizeof(head)});
+}
+
+}  // namespace rota::scheduler

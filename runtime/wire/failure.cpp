@@ -1,0 +1,69 @@
+#include "runtime/wire/failure.h"
+
+#include <rota/error.h>
+
+namespace rota::wire {
+namespace {
+
+void put_text(base::buffer& to, const std::string& text) {
+  to.put(static_cast<std::uint32_t>(text.size()));
+  to.append(text.data(), text.size());
+}
+
+std::string get_text(base::cursor& from) {
+  auto size = from.get<std::uint32_t>();
+  bytes_view text = from.take(size);
+  return {reinterpret_cast<const char*>(text.data()), text.size()};
+}
+
+}  // namespace
+
+base::buffer encode(const failure& f) {
+  base::buffer bytes;
+  bytes.put(f.kind);
+  bytes.put(f.cause.kind);
+  put_text(bytes, f.what);
+  put_text(bytes, f.cause.type_name);
+  put_text(bytes, f.cause.message);
+  return bytes;
+}
+
+failure decode_failure(bytes_view bytes) {
+  base::cursor from(bytes);
+  failure f;
+  f.kind = from.get<failure_kind>();
+  f.cause.kind = from.get<detail::thrown_kind>();
+  f.what = get_text(from);
+  f.cause.type_name = get_text(from);
+  f.cause.message = get_text(from);
+  return f;
+}
+
+void throw_failure(bytes_view bytes) {
+  failure f = decode_failure(bytes);
+  switch (f.kind) {
+    case failure_kind::task:
+      throw task_error(f.what, f.cause.type_name, f.cause.message, static_cast<std::uint8_t>(f.cause.kind));
+    case failure_kind::cancelled:
+      throw task_cancelled(f.what);
+    case failure_kind::timeout:
+      throw task_timeout(f.what);
+    case failure_kind::actor_died:
+      throw actor_died(f.what);
+    case failure_kind::actor_unavailable:
+      throw actor_unavailable(f.what);
+    case failure_kind::rank_lost:
+      throw rank_lost(f.what);
+    case failure_kind::object_lost:
+      throw object_lost(f.what);
+    case failure_kind::out_of_memory:
+      throw out_of_memory(f.what);
+    case failure_kind::infeasible:
+      throw infeasible(f.what);
+    case failure_kind::config:
+      throw config_error(f.what);
+  }
+  throw error(f.what);
+}
+
+}  // namespace rota::wire

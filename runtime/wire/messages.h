@@ -1,0 +1,257 @@
+#pragma once
+
+#include <type_traits>
+
+#include "runtime/base/buffer.h"
+#include "runtime/base/types.h"
+#include "runtime/wire/resources.h"
+#include "runtime/wire/value.h"
+
+// The messages of docs/protocol.md as they lie in memory: a fixed head, memcpy'd, then the variable parts in the
+// order that the head's comment gives. Ranks of one session run one executable, so there is no byte order and no
+// version inside a message. Cookie and sender are properties of a shared link and are not repeated in its records.
+namespace rota::wire {
+
+inline constexpr std::uint32_t version = 1;
+
+enum class message : std::uint8_t {
+  spawned = 1,
+  assign,
+  route,
+  value,
+  done,
+  recall,
+  recalled,
+  blocked,
+  count,
+  counted,
+  pull,
+  publish,
+  where,
+  actor_at,
+  end_actor,
+  call,
+  returned,
+  settle,
+  free_place,
+  query,
+  reply,
+  lost,
+  sync,
+  close,
+  grant,     // the object store's own: runtime/worker/store_link.h
+  granted,   //
+  give_back, //
+  part,      // of a record too large for a ring: runtime/worker/links.h
+};
+
+inline message type_of(bytes_view record) { return static_cast<message>(record[0]); }
+
+enum class where_kind : std::uint8_t { anywhere, spread, on_node, on_rank, near };
+
+// rank -> head: a task or actor that a task or the driver of this rank made. Then: deps ids, held ids, needs (where
+// explicit), name, bytes.
+struct spawned_head {
+  message type = message::spawned;
+  std::uint8_t flags = 0;  // of `spawn_flag`
+  where_kind where = where_kind::anywhere;
+  std::uint8_t needs = one_cpu;
+  std::uint32_t function = 0;
+  object_id id = 0;
+  object_id parent = 0;      // the task that submitted it, 0: the driver
+  std::uint64_t target = 0;  // of `where`: node, rank or object
+  std::uint64_t mask = 0;    // bit i: argument i is the next of deps
+  std::int32_t priority = 0;
+  std::uint32_t deps = 0;  // arguments that are resolved before it starts
+  std::uint32_t held = 0;  // refs inside its arguments
+  std::uint32_t name = 0;  // bytes of its name
+  std::uint32_t bytes = 0;
+  std::uint32_t spare = 0;
+};
+
+enum spawn_flag : std::uint8_t {
+  spawn_kept = 1,   // this rank runs it in slots that it holds
+  spawn_actor = 2,  // the function constructs an actor, whose id is the task's
+};
+
+// head -> rank: run this. Then: for each dep its id and value, held ids, serves (rank, count) pairs, needs, name, bytes.
+struct assign_head {
+  message type = message::assign;
+  std::uint8_t flags = 0;  // of `spawn_flag`, and assign_to_submitter
+  std::uint16_t attempt = 0;
+  std::uint8_t needs = one_cpu;
+  std::uint8_t spare[3] = {};
+  std::uint32_t function = 0;
+  std::int32_t priority = 0;
+  object_id id = 0;
+  object_id parent = 0;
+  std::uint64_t mask = 0;
+  std::uint32_t deps = 0;
+  std::uint32_t held = 0;
+  std::uint32_t serves = 0;
+  std::uint32_t name = 0;
+  std::uint32_t bytes = 0;
+  std::uint32_t spare2 = 0;
+};
+inline constexpr std::uint8_t assign_to_submitter = 4;  // send the result to the rank that named the task, too
+
+struct serve {
+  rank_t rank;
+  std::uint32_t count;
+};
+
+// head -> producer: one more consumer of `object` waits at `rank`.
+struct route_head {
+  message type = message::route;
+  std::uint8_t spare[3] = {};
+  rank_t rank = 0;
+  object_id object = 0;
+  std::uint32_t attempt = 0;
+  std::uint32_t count = 1;
+};
+
+// producer or head -> consumer. Then: the value. `count` is how many waiting consumers it satisfies (0: a copy for the
+// submitter). A consumer takes exactly one delivery, so a value that comes before its consumer's ASSIGN is kept.
+struct value_head {
+  message type = message::value;
+  std::uint8_t spare[3] = {};
+  std::uint32_t count = 0;
+  object_id object = 0;
+  std::uint32_t attempt = 0;
+  std::uint32_t spare2 = 0;
+};
+
+// rank -> head. Then: served (rank, count) pairs, the value.
+struct done_head {
+  message type = message::done;
+  std::uint8_t flags = 0;  // done_to_submitter: the submitter has been sent the result
+  std::uint16_t attempt = 0;
+  std::uint32_t nanoseconds = 0;  // that it ran, saturating
+  object_id id = 0;
+  std::uint32_t served = 0;
+  std::uint32_t blocked = 0;  // tasks of this rank that wait in get now: they need no slot
+};
+inline constexpr std::uint8_t done_to_submitter = 1;
+
+// recall: head -> rank, give back up to `count` tasks that have not started. recalled: the answer, then `count`
+// recalled_item (0: all have started or wait for arguments). blocked: rank -> head, `count` tasks wait in get now.
+struct recall_head {
+  message type = message::recall;
+  std::uint8_t spare[3] = {};
+  std::uint32_t count = 0;
+};
+struct recalled_item {
+  object_id id = 0;
+  std::uint32_t attempt = 0;
+  std::uint32_t spare = 0;
+};
+
+// rank -> head. Then: increments, decrements (8 bytes an id each). With a token the head answers counted.
+struct count_head {
+  message type = message::count;
+  std::uint8_t spare[3] = {};
+  std::uint32_t plus = 0;
+  std::uint32_t minus = 0;
+  std::uint32_t token = 0;
+};
+struct counted_head {
+  message type = message::counted;
+  std::uint8_t spare[3] = {};
+  std::uint32_t token = 0;
+};
+
+// pull, where, end_actor, settle: one id. pull: rank -> head, one consumer more waits here. where: rank -> head, which
+// rank has the actor. end_actor: rank -> head, kill it (end_now), or it has ended (0); head -> rank, end it, at once
+// (end_now) or after the calls that have come. settle: the refs that came with a call or its result are recorded; the
+// sender's hold may go.
+struct id_head {
+  message type = message::pull;
+  std::uint8_t flags = 0;
+  std::uint8_t spare[2] = {};
+  std::uint32_t spare2 = 0;
+  object_id id = 0;
+};
+
+inline constexpr std::uint8_t end_now = 1;
+inline constexpr std::uint8_t end_forgotten = 2;  // head -> rank: nobody can call it any more
+
+// rank -> head: an object of this rank's own making becomes known. Then: the value (none: it will follow as a DONE).
+struct publish_head {
+  message type = message::publish;
+  std::uint8_t spare[7] = {};
+  object_id id = 0;
+};
+
+// head -> rank: where an actor is. Then: a value (none: it lives; failed: it does not, and why).
+struct actor_at_head {
+  message type = message::actor_at;
+  std::uint8_t spare[3] = {};
+  rank_t rank = no_rank;
+  object_id actor = 0;
+  std::uint32_t incarnation = 0;
+  std::uint32_t spare2 = 0;
+};
+
+// caller -> actor's rank. Then: deps ids, held ids, bytes. In sequence per caller and incarnation, from 0.
+struct call_head {
+  message type = message::call;
+  std::uint8_t spare[3] = {};
+  std::uint32_t function = 0;
+  object_id actor = 0;
+  object_id id = 0;  // of the result
+  std::uint64_t mask = 0;
+  std::uint64_t sequence = 0;
+  std::uint32_t incarnation = 0;
+  std::uint32_t deps = 0;
+  std::uint32_t held = 0;
+  std::uint32_t bytes = 0;
+};
+
+// actor's rank -> caller. Then: the value. flags: returned_settled, the caller's hold on the call's refs may go;
+// otherwise a settle follows.
+struct returned_head {
+  message type = message::returned;
+  std::uint8_t flags = 0;
+  std::uint8_t spare[6] = {};
+  object_id id = 0;
+};
+inline constexpr std::uint8_t returned_settled = 1;
+
+// -> owner: a value in the owner's heap is no longer needed.
+struct free_place_head {
+  message type = message::free_place;
+  std::uint8_t spare[7] = {};
+  std::uint64_t place = 0;
+};
+
+// query: rank -> head; reply: head -> rank. Then: bytes, by kind.
+enum class query_kind : std::uint8_t { claim_name, find_name, nodes, totals, available };
+struct query_head {
+  message type = message::query;
+  query_kind kind = query_kind::nodes;
+  std::uint8_t spare[2] = {};
+  std::uint32_t number = 0;
+};
+
+// lost: head -> all. sync: rank -> head. Then (sync): for each result from the lost rank a synced_item and its value.
+struct lost_head {
+  message type = message::lost;
+  std::uint8_t spare[3] = {};
+  rank_t rank = 0;
+  std::uint32_t view = 0;
+  std::uint32_t items = 0;  // sync
+};
+struct synced_item {
+  object_id object = 0;
+  std::uint32_t attempt = 0;
+  std::uint32_t taken = 0;  // deliveries received that no finished task has used
+};
+
+// Writes the fixed part.
+template <class Head>
+  requires std::is_trivially_copyable_v<Head>
+void put_head(base::buffer& to, const Head& head) {
+  to.put(head);
+}
+
+}  // namespace rota::wire

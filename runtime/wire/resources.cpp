@@ -1,0 +1,72 @@
+#include "runtime/wire/resources.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace rota::wire {
+namespace {
+
+auto find(auto& others, const std::string& name) {
+  return std::lower_bound(others.begin(), others.end(), name,
+                          [](const auto& entry, const std::string& wanted) { return entry.first < wanted; });
+}
+
+}  // namespace
+
+std::int64_t resources::amount(const std::string& name) const {
+  auto at = find(others, name);
+  return at != others.end() && at->first == name ? at->second : 0;
+}
+
+bool resources::fits_in(const resources& room) const {
+  if (cpus > room.cpus) return false;
+  return std::all_of(others.begin(), others.end(),
+                     [&](const auto& need) { return need.second <= room.amount(need.first); });
+}
+
+void resources::take_from(resources& room) const {
+  room.cpus -= cpus;
+  for (const auto& [name, need] : others) find(room.others, name)->second -= need;
+}
+
+void resources::give_back_to(resources& room) const {
+  room.cpus += cpus;
+  for (const auto& [name, need] : others) find(room.others, name)->second += need;
+}
+
+void put_resources(base::buffer& to, const resources& r) {
+  to.put(r.cpus);
+  to.put(static_cast<std::uint32_t>(r.others.size()));
+  for (const auto& [name, need] : r.others) {
+    to.put(need);
+    to.put(static_cast<std::uint32_t>(name.size()));
+    to.append(name.data(), name.size());
+  }
+}
+
+resources get_resources(base::cursor& from) {
+  resources r;
+  r.cpus = from.get<std::int64_t>();
+  r.others.resize(from.get<std::uint32_t>());
+  for (auto& [name, need] : r.others) {
+    need = from.get<std::int64_t>();
+    bytes_view text = from.take(from.get<std::uint32_t>());
+    name.assign(reinterpret_cast<const char*>(text.data()), text.size());
+  }
+  return r;
+}
+
+std::string describe(const resources& r) {
+  std::string text = fmt::format("{:g} cpus", static_cast<double>(r.cpus) / resources::unit);
+  for (const auto& [name, need] : r.others) {
+    if (name == "memory") {
+      text += fmt::format(", {} bytes of memory", need);
+    } else {
+      text += fmt::format(", {:g} {}", static_cast<double>(need) / resources::unit, name);
+    }
+  }
+  return text;
+}
+
+}  // namespace rota::wire

@@ -1,0 +1,142 @@
+#include "runtime/worker/links.h"
+
+#include <algorithm>
+
+namespace rota::detail {
+
+links::links(mpi::node_window& window, std::vector<rank_t> ranks, int self)
+    : window_(window), self_(self), self_rank_(ranks[static_cast<std::size_t>(self)]), peers_(ranks.size()) {
+  by_rank_.resize(*std::max_element(ranks.begin(), ranks.end()) + 1);
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    by_rank_[ranks[i]] = static_cast<std::uint32_t>(i);
+    if (static_cast<int>(i) == self) continue;
+    peers_[i].rank = ranks[i];
+    peers_[i].out = window.writer_to(static_cast<int>(i));
+    peers_[i].in = window.reader_from(static_cast<int>(i));
+    peers_[i].bell = &window.bell(static_cast<int>(i));
+  }
+}
+
+void links::send(rank_t to, bytes_view record) {
+  peer& p = to_rank(to);
+  if (!p.alive) return;
+  write(p, record);
+  wire::message type = wire::type_of(record);
+  if (type != wire::message::done && type != wire::message::count) p.urgent = true;
+  if (!p.dirty) {
+    p.dirty = true;
+    dirty_.push_back(by_rank_[to]);
+  }
+}
+
+void links::write(peer& p, bytes_view record) {
+  std::size_t most = p.out.max_record();
+  if (record.size() <= most) {
+    if (p.backlog.empty() && try_write(p, record)) return;
+    p.backlog.emplace_back().append(record);
+    backlog_bytes_ += record.size();
+    return;
+  }
+  while (!record.empty()) {
+    std::size_t size = std::min(record.size(), most - sizeof(part_head));
+    part_head head;
+    head.last = size == record.size();
+    base::buffer part;
+    part.put(head);
+    part.append(record.first(size));
+    record = record.subspan(size);
+    if (p.backlog.empty() && try_write(p, part.view())) continue;
+    backlog_bytes_ += part.size();
+    p.backlog.push_back(std::move(part));
+  }
+}
+
+bool links::try_write(peer& p, bytes_view record) {
+  std::byte* room = p.out.try_reserve(record.size());
+  if (!room) return false;
+  std::memcpy(room, record.data(), record.size());
+  p.out.commit(record.size());
+  return true;
+}
+
+void links::drain_backlog(peer& p) {
+  bool any = false;
+  while (!p.backlog.empty() && try_write(p, p.backlog.front().view())) {
+    backlog_bytes_ -= p.backlog.front().size();
+    p.backlog.pop_front();
+    any = true;
+  }
+  if (any && p.backlog.empty()) p.out.want_room(false);
+  if (!any || p.dirty) return;
+  p.dirty = p.urgent = true;
+  dirty_.push_back(by_rank_[p.rank]);
+}
+
+bool links::anything_waits() {
+  for (peer& p : peers_) {
+    if (p.bell && p.alive && !p.in.empty()) return true;
+  }
+  return false;
+}
+
+void links::publish(bool lazily) {
+  if (backlog_bytes_ > 0) {
+    for (peer& p : peers_) {
+      if (!p.backlog.empty()) {
+        if (p.out.has_unpublished()) p.out.publish();
+        wake(p);
+        drain_backlog(p);
+      }
+    }
+  }
+  for (std::uint32_t i : dirty_) {
+    peer& p = peers_[i];
+    p.dirty = false;
+    p.out.publish();
+    if (p.urgent || !lazily) {
+      wake(p);
+    } else if (!p.owed) {
+      p.owed = true;
+      owed_.push_back(i);
+    }
+    p.urgent = false;
+  }
+  dirty_.clear();
+  if (lazily || owed_.empty()) return;
+  for (std::uint32_t i : owed_) {
+    if (peers_[i].owed) wake(peers_[i]);
+  }
+  owed_.clear();
+}
+
+// Once per sleep of the receiver: it changes the counter itself before each (process::sleep).
+void links::wake(peer& p) {
+  p.owed = false;
+  std::atomic_thread_fence(std::memory_order_seq_cst);               // pairs with the fence in doorbell::prepare
+  if (p.bell->sleeping.load(std::memory_order_relaxed) == 0) return;  // relaxed: ordered by the fence
+  std::uint32_t seen = p.bell->counter.load(std::memory_order_relaxed);
+  if (seen == p.rung_at) return;
+  p.rung_at = p.bell->counter.fetch_add(1) + 1;
+  base::futex_wake(p.bell->counter, 1 << 30);
+}
+
+bool links::await_room() {
+  if (backlog_bytes_ == 0) return true;
+  for (peer& p : peers_) {
+    if (p.backlog.empty()) continue;
+    p.out.want_room(true);
+    std::size_t before = p.backlog.size();
+    drain_backlog(p);
+    if (p.backlog.size() < before) return false;
+  }
+  return true;
+}
+
+void links::cut(rank_t rank) {
+  peer& p = to_rank(rank);
+  p.alive = false;
+  for (const base::buffer& waiting : p.backlog) backlog_bytes_ -= waiting.size();
+  p.backlog.clear();
+}
+
+}  // namespace rota::detail

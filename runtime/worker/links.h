@@ -1,0 +1,106 @@
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "mpi/window.h"
+#include "runtime/base/buffer.h"
+#include "runtime/wire/messages.h"
+#include "runtime/wire/outbox.h"
+
+namespace rota::detail {
+
+// The links of one rank: a mailbox to and from each other rank of the node, and a queue to itself. Used by the thread
+// that holds the pump. send() never blocks: what finds no room waits here, and throttled() tells programs to slow down.
+class links final : public wire::outbox {
+ public:
+  // `ranks`: the world rank of each node rank; `self`: this one's node rank.
+  links(mpi::node_window& window, std::vector<rank_t> ranks, int self);
+
+  void send(rank_t to, bytes_view record) override;
+
+  // Hands each record that has come to use(from, record), oldest first per sender, at most a bounded number of each
+  // sender. True if there was any.
+  template <class F>
+  bool receive(F&& use);
+
+  bool anything_waits();
+  // Shows what was sent to its receivers, and wakes those that sleep; with `lazily`, ranks that are only told that
+  // tasks are done are not woken for it.
+  void publish(bool lazily);
+  bool wakes_owed() const { return !owed_.empty(); }
+  // Before sleeping: ask full receivers to ring when there is room. False if some room has come meanwhile.
+  bool await_room();
+
+  bool throttled() const { return backlog_bytes_ > most_backlog; }
+  bool clogged() const { return backlog_bytes_ > 0; }
+
+  // Nothing is sent to it or read from it any more.
+  void cut(rank_t rank);
+
+  mpi::doorbell& own_bell() { return window_.bell(self_); }
+
+ private:
+  static constexpr std::size_t most_backlog = std::size_t{4} << 20;
+  static constexpr int batch = 256;
+
+  struct peer {
+    rank_t rank = no_rank;
+    mpi::mailbox_writer out;
+    mpi::mailbox_reader in;
+    mpi::doorbell* bell = nullptr;
+    std::deque<base::buffer> backlog;
+    base::buffer partial;           // of a record that comes in parts
+    std::uint32_t rung_at = 0;      // the doorbell's value after our last ring
+    bool dirty = false, urgent = false, owed = false, alive = true;
+  };
+
+  void write(peer& p, bytes_view record);
+  bool try_write(peer& p, bytes_view record);
+  void drain_backlog(peer& p);
+  void wake(peer& p);
+  peer& to_rank(rank_t rank) { return peers_[by_rank_[rank]]; }
+
+  mpi::node_window& window_;
+  int self_;
+  rank_t self_rank_;
+  std::vector<peer> peers_;            // by node rank; the own one unused
+  std::vector<std::uint32_t> by_rank_;  // world rank -> node rank
+  std::vector<std::uint32_t> dirty_, owed_;
+  std::size_t backlog_bytes_ = 0;
+};
+
+// A record too large for a ring comes as several of these.
+struct part_head {
+  wire::message type = wire::message::part;
+  std::uint8_t last = 0;
+  std::uint8_t spare[6] = {};
+};
+
+template <class F>
+bool links::receive(F&& use) {
+  bool any = false;
+  for (peer& p : peers_) {
+    if (!p.bell || !p.alive) continue;
+    for (int i = 0; i < batch && !p.in.empty(); ++i) {
+      any = true;
+      bytes_view record = p.in.front();
+      if (wire::type_of(record) != wire::message::part) {
+        use(p.rank, record);
+      } else {
+        auto head = base::cursor(record).get<part_head>();
+        p.partial.append(record.subspan(sizeof(part_head)));
+        if (head.last) {
+          base::buffer whole = std::move(p.partial);
+          p.partial = {};
+          use(p.rank, whole.view());
+        }
+      }
+      if (p.in.pop()) mpi::ring(*p.bell);
+      if (!p.alive) break;
+    }
+  }
+  return any;
+}
+
+}  // namespace rota::detail

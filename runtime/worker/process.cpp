@@ -1,0 +1,188 @@
+// Making, serving and ending one rank.
+#include "runtime/worker/process.h"
+
+#include <fmt/format.h>
+#include <rota/error.h>
+
+#include "runtime/base/futex.h"
+#include "runtime/base/log.h"
+
+namespace rota::detail {
+
+process::process(rank_setup setup, config values, function_table functions, mpi::node_window& window)
+    : setup_(std::move(setup)),
+      values_(std::move(values)),
+      functions_(std::move(functions)),
+      window_(window),
+      links_(window, setup_.node_ranks, window.rank()),
+      store_(window.pool(), window.ledger(window.rank()), setup_.rank, setup_.node_ranks.front()),
+      agent_out_(*this),
+      head_out_(*this),
+      agent_(setup_.rank, setup_.offered, agent_out_),
+      function_ns_(functions_.size(), 0.0f) {
+  agent_.free_place = [this](std::uint64_t place) { store_.free(place, agent_out_); };
+  agent_.function_name = [this](std::uint32_t function) { return function_title(functions_.name(function)); };
+}
+
+void process::become_head(const std::vector<scheduler::rank_offer>& offers) {
+  head_ = std::make_unique<scheduler::scheduler>(head_out_);
+  head_->function_name = [this](std::uint32_t function) { return function_title(functions_.name(function)); };
+  for (rank_t r = 0; r < offers.size(); ++r) head_->join(r, offers[r]);
+}
+
+void process::throw_closed() { throw config_error("the session has ended: call rota::init first"); }
+
+// The name in the source, out of a __PRETTY_FUNCTION__ with "... [with auto F = name; ...]".
+std::string process::function_title(std::string_view pretty) {
+  for (std::string_view key : {"auto M = ", "auto F = ", "C = "}) {
+    std::size_t start = pretty.find(key);
+    if (start == std::string_view::npos) continue;
+    start += key.size();
+    std::size_t end = pretty.find_first_of(";]", start);
+    std::string title(pretty.substr(start, end == std::string_view::npos ? end : end - start));
+    if (title.starts_with('&')) title.erase(0, 1);
+    return title;
+  }
+  return std::string(pretty);
+}
+
+place process::reserve(std::size_t bytes) {
+  if (closed()) throw_closed();
+  if (std::optional<place> found = store_.try_reserve(bytes)) return *found;
+  const std::uint32_t wanted = objectstore::heap::extents_for(bytes);
+  auto refuse = [&](const std::string& why) {
+    throw out_of_memory(fmt::format("rank {} ({}): no room for {} bytes in the node's store of {} bytes: {}; raise --rota-store "
+                                    "or let go of refs",
+                                    setup_.rank, setup_.host, bytes, std::size_t{store_.extents()} * objectstore::extent_bytes, why));
+  };
+  if (wanted > store_.extents()) refuse("it is larger than the whole store");
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  for (;;) {
+    std::uint32_t number = visit([&](agent::agent&) { return store_.request(wanted, agent_out_); });
+    std::optional<grant_head> answer;
+    wait_until([&] { return answer || (answer = peek_answer(number)); }, std::nullopt);
+    if (!answer) throw_closed();
+    if (answer->count > 0) {
+      objectstore::run granted{answer->first, answer->count};
+      if (!store_.adopt(granted)) {
+        visit([&](agent::agent&) { store_.give_back(granted, agent_out_); });
+        refuse("the machine has no memory left for it: something else fills /dev/shm or the memory");
+      }
+    }
+    if (std::optional<place> found = store_.try_reserve(bytes)) return *found;
+    if (std::chrono::steady_clock::now() > until) {
+      refuse(fmt::format("it is full, the longest free run is {} bytes", std::size_t{answer->largest} * objectstore::extent_bytes));
+    }
+    // Others may keep free memory for later, and what has just been let go is on its way: ask, and look again soon.
+    visit([&](agent::agent&) { ask_for_kept_extents(); });
+    wait_until([] { return false; }, std::chrono::steady_clock::now() + std::chrono::milliseconds(20));
+  }
+}
+
+void process::poll() {
+  enter();
+  step();
+  leave();
+}
+
+base::buffer process::query(wire::query_kind kind, bytes_view body) {
+  std::uint32_t number = visit([&](agent::agent& a) { return a.ask(kind, body); });
+  std::optional<base::buffer> answer;
+  wait_until([&] { return answer || (answer = agent_.take_reply(number)); }, std::nullopt);
+  if (!answer) throw_closed();
+  return std::move(*answer);
+}
+
+std::string process::describe_timeout(object_id id) {
+  std::string where;
+  if (head_) {
+    enter();
+    where = head_->progress_of(id);
+    leave();
+  }
+  return fmt::format("get: the value of object {:#x} was not there in time{}", id, where);
+}
+
+// Called with the pump.
+std::optional<grant_head> process::peek_answer(std::uint32_t number) {
+  return store_.answer(number);
+}
+
+void process::ask_for_kept_extents() {
+  store_.give_back_all(agent_out_);
+  grant_head head;
+  head.type = wire::message::give_back;
+  for (rank_t r : setup_.node_ranks) {
+    if (r != setup_.rank) links_.send(r, {reinterpret_cast<const std::byte*>(&head), sizeof(head)});
+  }
+}
+
+// A worker's main thread: sleeps until the head says close, then lets what runs end.
+void process::serve() {
+  enter();
+  while (!close_asked_) {
+    ++parked_clients_;
+    std::uint32_t value = epoch_.load();
+    mutex_.unlock();
+    base::futex_wait(epoch_, value);
+    enter();
+    --parked_clients_;
+  }
+  mutex_.unlock();
+  close_here();
+}
+
+// What has not started is dropped, actors get their destructors, threads end.
+void process::close_here() {
+  ending_.store(true, std::memory_order_relaxed);
+  enter();
+  agent_.close();
+  leave();
+  wait_until([this] { return agent_.idle(); }, std::nullopt);
+  stop_threads();
+  closed_.store(true, std::memory_order_release);  // pairs with closed()
+}
+
+void process::abandon() {
+  closed_.store(true, std::memory_order_release);  // pairs with closed()
+}
+
+// Rank 0: false if tasks still ran at the deadline; `names` then says which.
+bool process::end_tasks(deadline until, std::string& names) {
+  ending_.store(true, std::memory_order_relaxed);
+  enter();
+  head_->drop_queued();
+  leave();
+  bool ended = wait_until([this] { return head_->assigned_tasks() == 0; }, until);
+  if (ended) return true;
+  enter();
+  for (auto [id, rank] : head_->some_assigned(4)) {
+    names += fmt::format("{}task {} ({:#x}) on rank {} ({})", names.empty() ? "" : ", ", head_->title_of(id), id, rank,
+                         head_->host_of(rank));
+  }
+  leave();
+  return false;
+}
+
+void process::send_close() {
+  enter();
+  std::byte close = static_cast<std::byte>(wire::message::close);
+  for (rank_t r = 0; r < setup_.world_size; ++r) {
+    if (r != setup_.rank) links_.send(r, {&close, 1});
+  }
+  leave();
+}
+
+std::string process::leaks() {
+  auto clean = [this] {
+    return head_->live_objects() == 0 && agent_.live_objects() == 0 && store_.live_objects() == 0;
+  };
+  if (wait_until(clean, std::chrono::steady_clock::now() + std::chrono::seconds(5))) return {};
+  enter();
+  std::string text = head_->describe_live(10) + agent_.describe_live(10);
+  if (std::size_t places = store_.live_objects()) text += fmt::format("{} values in rank 0's part of the store\n", places);
+  leave();
+  return text;
+}
+
+}  // namespace rota::detail

@@ -1,0 +1,236 @@
+#pragma once
+
+#include <rota/config.h>
+#include <rota/detail/core.h>
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "mpi/window.h"
+#include "runtime/agent/agent.h"
+#include "runtime/base/thrown.h"
+#include "runtime/client/functions.h"
+#include "runtime/scheduler/scheduler.h"
+#include "runtime/worker/links.h"
+#include "runtime/worker/stack_thread.h"
+#include "runtime/worker/store_link.h"
+
+namespace rota::detail {
+
+// What a rank tells the others when it joins.
+struct rank_setup {
+  rank_t rank = 0;
+  rank_t world_size = 1;
+  std::uint32_t node = 0;
+  std::string host;
+  wire::resources offered;
+  std::vector<unsigned> cores;  // one for each slot to bind executors to; empty: unbound
+  unsigned slots = 0;
+  bool crowded = false;  // more ranks on the host than cores: whoever spins keeps another from working
+  std::vector<rank_t> node_ranks;
+};
+
+// The task that a thread runs, for this_task() and for what it submits.
+struct running_task {
+  std::uint32_t job = 0;
+  std::uint64_t id = 0;
+  std::string_view name;
+  unsigned attempt = 0;
+  std::byte* stack_limit = nullptr;  // below it no further task starts on this stack
+};
+
+// One rank of a session: agent, links and store, rank 0's scheduler, and the threads that drive them. One thread at a
+// time holds the pump (`mutex_`): it takes messages in, lets the machines decide and sends what they say. Whoever waits
+// takes the pump itself; see runtime/README.md for the threads. Public functions: any thread, unless they say
+// otherwise. Lives until the process ends, so that refs may outlive the session.
+class process {
+ public:
+  process(rank_setup setup, config values, function_table functions, mpi::node_window& window);
+  // Rank 0, before start_threads(): `offers` by rank.
+  void become_head(const std::vector<scheduler::rank_offer>& offers);
+
+  const rank_setup& setup() const { return setup_; }
+  const config& values() const { return values_; }
+  const function_table& functions() const { return functions_; }
+  store_link& store() { return store_; }
+  bool closed() const { return closed_.load(std::memory_order_acquire); }  // pairs with close_now
+  bool ending() const { return ending_.load(std::memory_order_relaxed); }
+
+  // A fresh id of this rank's own.
+  object_id next_id() { return make_id(setup_.rank, next_sequence_.fetch_add(1, std::memory_order_relaxed)); }
+
+  // Runs use(agent) under the pump, then sends what came of it. Throws config_error when the session has ended.
+  template <class F>
+  decltype(auto) visit(F&& use) {
+    visitor guard(*this);
+    return use(agent_);
+  }
+  // The last handle of o went.
+  void dropped(agent::object& o) noexcept;
+
+  // Drives the runtime until done() or the deadline; done() is called with the pump, often. True if done.
+  bool wait_until(const std::function<bool()>& done, deadline until);
+  // Takes in what has come, once.
+  void poll();
+  // Asks the head and waits for the answer.
+  base::buffer query(wire::query_kind kind, bytes_view body);
+  std::string describe_timeout(object_id id);
+  // Waits while receivers are so far behind that more calls would only pile up.
+  void throttle();
+  bool throttled() const { return throttled_.load(std::memory_order_relaxed); }
+
+  place reserve(std::size_t bytes);
+  void free_place(std::uint64_t offset) noexcept;
+
+  // Threads of the runtime in this process.
+  std::size_t thread_count();
+
+  void start_threads();
+  // Worker ranks: returns once the head has closed and all threads have ended.
+  void serve();
+  // Rank 0, in this order: drops what waits and lets what runs end; tells the others; ends its own threads.
+  bool end_tasks(deadline until, std::string& names);
+  void send_close();
+  void close_here();
+  // Gives up on threads that still run: the process is about to end.
+  void abandon();
+  // Rank 0: what is held although the program holds nothing; empty if nothing is.
+  std::string leaks();
+
+  static running_task& current();
+  static std::string function_title(std::string_view pretty);
+
+ private:
+  struct executor {
+    stack_thread thread;
+    std::atomic<std::uint32_t> wake{0};
+    unsigned core = 0;
+    bool bound = false;
+    bool exited = false;
+  };
+  enum class sleeper : std::uint8_t { none, executor, client, helper };
+  enum class helper_mode : std::uint8_t { parked, ticking, sentinel };
+
+  // Holds the pump; gives it back with everything sent.
+  class visitor {
+   public:
+    explicit visitor(process& p) : process_(p) {
+      if (p.closed()) throw_closed();
+      p.enter();
+    }
+    ~visitor() { process_.leave(); }
+    visitor(const visitor&) = delete;
+    visitor& operator=(const visitor&) = delete;
+
+   private:
+    process& process_;
+  };
+  [[noreturn]] static void throw_closed();
+
+  // Where the machines put their messages: on links, or on this rank's own queues.
+  class agent_outbox final : public wire::outbox {
+   public:
+    explicit agent_outbox(process& p) : process_(p) {}
+    void send(rank_t to, bytes_view record) override;
+
+   private:
+    process& process_;
+  };
+  class head_outbox final : public wire::outbox {
+   public:
+    explicit head_outbox(process& p) : process_(p) {}
+    void send(rank_t to, bytes_view record) override;
+
+   private:
+    process& process_;
+  };
+  struct local_queue {
+    base::buffer filling, draining;
+    void push(bytes_view record);
+    bool empty() const { return filling.empty(); }
+  };
+
+  // pump.cpp
+  void enter();
+  void leave();
+  bool step();
+  void dispatch(rank_t from, bytes_view record);
+  void drain_local();
+  void take_drops();
+  void wake_others(bool by_helper);
+  bool anything_waits();
+  bool spin();
+  void sleep(sleeper who, deadline until);
+  void park_client(deadline until);
+  void ensure_helper();
+  void helper_main(const std::stop_token& stop);
+
+  // executors.cpp
+  void executor_main(executor& self);
+  void run(agent::work& w);
+  void idle(executor& self);
+  void park(executor& self);
+  void unpark(executor& e);
+  void add_executor();
+  bool run_child(std::uint32_t job);
+  void note_time(std::uint32_t function, std::uint64_t nanoseconds);
+  base::buffer describe_failure(const agent::work& w, thrown cause) const;
+
+  // process.cpp
+  void stop_threads();
+  std::optional<grant_head> peek_answer(std::uint32_t number);
+  void ask_for_kept_extents();
+
+  rank_setup setup_;
+  config values_;
+  function_table functions_;
+  mpi::node_window& window_;
+  links links_;
+  store_link store_;
+  agent_outbox agent_out_;
+  head_outbox head_out_;
+  agent::agent agent_;
+  std::unique_ptr<scheduler::scheduler> head_;  // rank 0
+  std::atomic<std::uint64_t> next_sequence_{1};
+
+  std::mutex mutex_;  // the pump; guards everything below that is not atomic
+  std::atomic<std::uint32_t> wanted_{0};  // threads that wait for the pump
+  std::uint64_t visits_ = 0;
+  local_queue to_head_, to_agent_;  // rank 0's own messages
+  bool draining_ = false;
+  sleeper sentinel_ = sleeper::none;  // who sleeps on the doorbell
+  std::atomic<std::uint32_t> epoch_{0};  // parked clients sleep on it
+  std::uint32_t parked_clients_ = 0;
+  std::list<executor> executors_;
+  std::vector<executor*> idle_;  // parked executors, latest last
+  std::uint32_t hunting_ = 0;    // executors that look for work
+  std::uint32_t in_get_ = 0;     // executors whose task waits
+  std::uint32_t live_executors_ = 0;
+  std::uint64_t owed_since_ = 0;
+  std::vector<float> function_ns_;  // recent run time by function
+
+  std::mutex drops_mutex_;
+  std::vector<agent::object*> drops_;  // guarded by drops_mutex_
+  std::atomic<bool> drops_wait_{false};
+  std::vector<std::uint64_t> freed_places_;  // guarded by drops_mutex_
+
+  std::atomic<std::uint32_t> helper_word_{0};
+  helper_mode helper_ = helper_mode::parked;
+  std::jthread helper_thread_;
+
+  std::atomic<bool> throttled_{false};
+  std::atomic<bool> closed_{false};
+  std::atomic<bool> ending_{false};
+  bool news_ = false;  // something that a parked thread may wait for has come
+  bool close_asked_ = false;
+  bool stopping_ = false;
+};
+
+}  // namespace rota::detail

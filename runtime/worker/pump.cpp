@@ -1,0 +1,365 @@
+// The pump: taking messages in, sending, sleeping and waking.
+#include <sched.h>
+
+#include <algorithm>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/futex.h"
+#include "runtime/worker/process.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace rota::detail {
+namespace {
+
+constexpr std::uint64_t spin_ns = 20'000;
+constexpr auto tick = std::chrono::milliseconds(1);
+
+inline void relax() {
+#if defined(__x86_64__)
+  _mm_pause();
+#endif
+}
+
+bool for_head(wire::message type) {
+  switch (type) {
+    case wire::message::spawned:
+    case wire::message::done:
+    case wire::message::recalled:
+    case wire::message::blocked:
+    case wire::message::count:
+    case wire::message::pull:
+    case wire::message::publish:
+    case wire::message::where:
+    case wire::message::end_actor:
+    case wire::message::query:
+    case wire::message::sync:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void process::local_queue::push(bytes_view record) {
+  filling.put(static_cast<std::uint64_t>(record.size()));
+  filling.append(record);
+}
+
+void process::agent_outbox::send(rank_t to, bytes_view record) {
+  process& p = process_;
+  if (to != p.setup_.rank) return p.links_.send(to, record);
+  (p.head_ && for_head(wire::type_of(record)) ? p.to_head_ : p.to_agent_).push(record);
+}
+
+void process::head_outbox::send(rank_t to, bytes_view record) {
+  if (to == process_.setup_.rank) return process_.to_agent_.push(record);
+  process_.links_.send(to, record);
+}
+
+void process::enter() {
+  if (!mutex_.try_lock()) {
+    wanted_.fetch_add(1);
+    mutex_.lock();
+    wanted_.fetch_sub(1);
+  }
+  ++visits_;
+}
+
+// A program's thread leaves the pump: everything it caused is on its way, and somebody will take in what comes next.
+void process::leave() {
+  drain_local();
+  wake_others(false);
+  links_.publish(false);
+  throttled_.store(links_.throttled(), std::memory_order_relaxed);
+  if (sentinel_ == sleeper::none || agent_.has_unsent_counts()) ensure_helper();
+  mutex_.unlock();
+}
+
+bool process::step() {
+  bool any = false;
+  if (drops_wait_.load(std::memory_order_acquire)) {  // pairs with dropped()
+    take_drops();
+    any = true;
+  }
+  drain_local();
+  any |= links_.receive([this](rank_t from, bytes_view record) {
+    dispatch(from, record);
+    drain_local();
+  });
+  agent_.flush();
+  drain_local();
+  if (links_.clogged()) links_.publish(true);
+  return any;
+}
+
+void process::dispatch(rank_t from, bytes_view record) {
+  wire::message type = wire::type_of(record);
+  if (head_ && for_head(type)) return head_->receive(from, record);
+  if (agent_.receive(from, record)) return;
+  if (type == wire::message::close) {
+    close_asked_ = true;
+    epoch_.fetch_add(1);
+    base::futex_wake(epoch_, 1 << 30);
+    return;
+  }
+  if (!store_.receive(from, record, agent_out_)) throw std::logic_error("a message of no known type came");
+  news_ = true;
+}
+
+// Messages between this rank's own machines, until neither has more to say.
+void process::drain_local() {
+  if (draining_) return;
+  draining_ = true;
+  while (!to_head_.empty() || !to_agent_.empty()) {
+    bool heads = !to_head_.empty();
+    local_queue& queue = heads ? to_head_ : to_agent_;
+    std::swap(queue.filling, queue.draining);
+    base::cursor cursor(queue.draining.view());
+    for (std::size_t left = queue.draining.size(); left > 0;) {
+      auto size = cursor.get<std::uint64_t>();
+      bytes_view record = cursor.take(size);
+      left -= sizeof(size) + size;
+      if (heads) {
+        head_->receive(setup_.rank, record);
+      } else if (!agent_.receive(setup_.rank, record)) {
+        store_.receive(setup_.rank, record, agent_out_);
+      }
+    }
+    queue.draining.clear();
+  }
+  draining_ = false;
+}
+
+void process::take_drops() {
+  std::vector<agent::object*> drops;
+  std::vector<std::uint64_t> places;
+  {
+    std::lock_guard lock(drops_mutex_);
+    drops.swap(drops_);
+    places.swap(freed_places_);
+    drops_wait_.store(false, std::memory_order_relaxed);
+  }
+  for (agent::object* o : drops) agent_.dropped(*o);
+  for (std::uint64_t offset : places) store_.free(offset, agent_out_);
+}
+
+void process::dropped(agent::object& o) noexcept {
+  if (closed()) return;
+  if (wanted_.load(std::memory_order_relaxed) == 0 && mutex_.try_lock()) {
+    ++visits_;
+    agent_.dropped(o);
+    leave();
+    return;
+  }
+  {
+    std::lock_guard lock(drops_mutex_);
+    drops_.push_back(&o);
+    drops_wait_.store(true, std::memory_order_release);  // pairs with step()
+  }
+  // Whoever held the pump may have looked before: then nobody holds it now.
+  if (!mutex_.try_lock()) return;
+  ++visits_;
+  take_drops();
+  leave();
+}
+
+void process::free_place(std::uint64_t offset) noexcept {
+  if (closed()) return;
+  {
+    std::lock_guard lock(drops_mutex_);
+    freed_places_.push_back(offset);
+    drops_wait_.store(true, std::memory_order_release);  // pairs with step()
+  }
+  if (!mutex_.try_lock()) return;
+  ++visits_;
+  take_drops();
+  leave();
+}
+
+bool process::anything_waits() {
+  return links_.anything_waits() || drops_wait_.load(std::memory_order_acquire) || wanted_.load() > 0;
+}
+
+// Work and values that this thread leaves behind find a thread.
+void process::wake_others(bool by_helper) {
+  if (agent_.take_news() || std::exchange(news_, false) || ending()) {
+    if (parked_clients_ > 0) {
+      epoch_.fetch_add(1);
+      base::futex_wake(epoch_, 1 << 30);
+    }
+    if (sentinel_ == sleeper::client) mpi::ring(links_.own_bell());
+  }
+  std::uint32_t work = agent_.runnable();
+  if (work == 0 || stopping_) return;
+  std::uint32_t awake = hunting_;
+  if (awake >= work) return;
+  std::uint32_t wake = work - awake;
+  for (; wake > 0 && !idle_.empty(); --wake) unpark(*idle_.back());
+  if (wake > 0 && sentinel_ == sleeper::executor) {
+    mpi::ring(links_.own_bell());
+    --wake;
+  }
+  if (wake == 0) return;
+  // Everyone computes or waits in get. A free slot gets a thread at once; calls of actors when the helper sees that
+  // nobody comes back soon.
+  std::uint32_t computing = live_executors_ - in_get_;
+  if (computing < setup_.slots || by_helper) add_executor();
+}
+
+// Looks for a while before sleeping. True: something came, look again. Called with the pump, which others get meanwhile.
+bool process::spin() {
+  links_.publish(false);
+  owed_since_ = 0;
+  std::uint64_t until = base::now_ns() + spin_ns;
+  do {
+    if (links_.anything_waits() || drops_wait_.load(std::memory_order_acquire)) return true;
+    if (wanted_.load(std::memory_order_relaxed) > 0) {
+      mutex_.unlock();
+      while (wanted_.load(std::memory_order_relaxed) > 0) sched_yield();
+      enter();
+      return true;
+    }
+    if (setup_.crowded) {
+      sched_yield();
+    } else {
+      for (int i = 0; i < 8; ++i) relax();
+    }
+  } while (base::now_ns() < until);
+  return false;
+}
+
+// Sleeps on the rank's doorbell. Called with the pump and returns with it; sleeps without.
+void process::sleep(sleeper who, deadline until) {
+  agent_.flush();
+  drain_local();
+  links_.publish(false);
+  mpi::doorbell& bell = links_.own_bell();
+  bell.counter.fetch_add(1);  // so that senders can tell this sleep from the last (links::wake)
+  sentinel_ = who;
+  std::uint32_t value = bell.prepare();
+  bool stay = !anything_waits() && links_.await_room() && !(stopping_ && who != sleeper::client);
+  if (stay) {
+    std::optional<std::chrono::nanoseconds> limit;
+    if (until) {
+      limit = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*until - std::chrono::steady_clock::now()));
+    }
+    mutex_.unlock();
+    bell.wait(value, limit);
+    enter();
+  }
+  if (sentinel_ == who) {
+    bell.awake();
+    sentinel_ = sleeper::none;
+  }
+}
+
+void process::park_client(deadline until) {
+  agent_.flush();
+  drain_local();
+  links_.publish(false);
+  std::uint32_t value = epoch_.load();
+  std::optional<std::chrono::nanoseconds> limit;
+  if (until) {
+    limit = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*until - std::chrono::steady_clock::now()));
+  }
+  ++parked_clients_;
+  mutex_.unlock();
+  base::futex_wait(epoch_, value, limit);
+  enter();
+  --parked_clients_;
+}
+
+void process::ensure_helper() {
+  if (helper_ != helper_mode::parked) return;
+  helper_ = helper_mode::ticking;
+  helper_word_.fetch_add(1);
+  base::futex_wake(helper_word_, 1);
+}
+
+// Keeps the rank reachable while all its threads compute: once nobody has held the pump for a tick, it sleeps on the
+// doorbell and takes in what comes, until someone is back.
+void process::helper_main(const std::stop_token& stop) {
+  std::uint64_t seen = 0;
+  while (!stop.stop_requested()) {
+    std::uint32_t value = helper_word_.load();
+    helper_mode mode;
+    {
+      enter();
+      --visits_;
+      bool sentinel = sentinel_ == sleeper::client || sentinel_ == sleeper::executor;
+      if (agent_.has_unsent_counts() || drops_wait_.load()) {
+        step();
+        wake_others(true);
+      }
+      links_.publish(false);
+      if (sentinel) {
+        helper_ = helper_mode::parked;
+      } else if (visits_ != seen) {
+        helper_ = helper_mode::ticking;
+      } else {
+        helper_ = helper_mode::sentinel;
+        step();
+        wake_others(true);
+        sleep(sleeper::helper, std::nullopt);
+        --visits_;
+        step();
+        wake_others(true);
+        links_.publish(false);
+      }
+      seen = visits_;
+      mode = helper_;
+      mutex_.unlock();
+    }
+    if (stop.stop_requested()) return;
+    if (mode == helper_mode::parked) base::futex_wait(helper_word_, value);
+    if (mode == helper_mode::ticking) base::futex_wait(helper_word_, value, tick);
+  }
+}
+
+// What the program waits for: the thread itself does the work that brings it.
+bool process::wait_until(const std::function<bool()>& done, deadline until) {
+  if (closed()) throw_closed();
+  running_task& task = current();
+  enter();
+  if (task.job) {
+    agent_.blocked(task.job, false);
+    ++in_get_;
+  }
+  bool finished = false;
+  for (;;) {
+    step();
+    finished = done();
+    if (finished || (until && std::chrono::steady_clock::now() >= *until)) break;
+    if (task.job && run_child(task.job)) continue;
+    wake_others(false);
+    if (spin()) continue;
+    if (task.job) agent_.blocked(task.job, true);
+    if (sentinel_ == sleeper::none || sentinel_ == sleeper::helper) {
+      sleep(sleeper::client, until);
+    } else {
+      park_client(until);
+    }
+    if (closed() && !done()) break;
+  }
+  if (task.job) {
+    --in_get_;
+    agent_.unblocked(task.job);
+  }
+  // The next one to wait takes over the doorbell.
+  if (sentinel_ == sleeper::none && parked_clients_ > 0) {
+    epoch_.fetch_add(1);
+    base::futex_wake(epoch_, 1);
+  }
+  leave();
+  return finished;
+}
+
+void process::throttle() {
+  if (throttled()) wait_until([this] { return !links_.throttled(); }, std::nullopt);
+}
+
+}  // namespace rota::detail

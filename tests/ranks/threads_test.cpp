@@ -1,0 +1,229 @@
+// Many threads, many tasks, deep recursion, and tasks that wait for tasks.
+#include <gtest/gtest.h>
+#include <rota/detail/session_state.h>
+#include <rota/rota.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/ranks/session_help.h"
+
+namespace {
+
+using namespace std::chrono_literals;
+using namespace rota::tests;
+using rota::ref;
+using rota::remote;
+
+// Read by init, which comes after it.
+const bool offered = setenv("ROTA_CPUS", "2", 0) == 0;
+
+int plus_one(int x) { return x + 1; }
+int add(int a, int b) { return a + b; }
+
+TEST(threads, eight_driver_threads_submit_and_get_at_once) {
+  std::atomic<int> right = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 8; ++t) {
+      threads.emplace_back([&, t] {
+        for (int round = 0; round < 20; ++round) {
+          std::vector<ref<int>> refs;
+          for (int i = 0; i < 50; ++i) refs.push_back(remote<plus_one>(100 * t + i));
+          const auto values = rota::get(refs);
+          for (int i = 0; i < 50; ++i) right += values[static_cast<std::size_t>(i)] == 100 * t + i + 1 ? 1 : 0;
+          right += remote<add>(remote<plus_one>(t), rota::put(round)).get() == t + 1 + round ? 1 : 0;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(right, 8 * 20 * 51);
+}
+
+TEST(threads, several_threads_wait_for_one_ref) {
+  note_folder notes;
+  const std::string go = notes["go"];
+  auto slow = remote<[](std::string until) {
+    hold_slot_until(until);
+    return 7;
+  }>(go);
+  std::atomic<int> got = 0, late = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int t = 0; t < 8; ++t) {
+      threads.emplace_back([&, t] {
+        if (t % 2 == 0) {
+          got += slow.get();
+          return;
+        }
+        try {
+          slow.get(20ms);
+        } catch (const rota::get_timeout&) {
+          ++late;
+        }
+      });
+    }
+    EXPECT_TRUE(eventually([&] { return late == 4; }));
+    EXPECT_EQ(remote<plus_one>(1).get(), 2);
+    write_note(go);
+  }
+  EXPECT_EQ(got, 4 * 7);
+}
+
+int deep(int n) { return n == 0 ? 0 : 1 + remote<deep>(n - 1).get(); }
+int fib(int n) {
+  if (n < 2) return n;
+  auto a = remote<fib>(n - 1);
+  auto b = remote<fib>(n - 2);
+  return a.get() + b.get();
+}
+
+TEST(nested, ten_thousand_levels) { EXPECT_EQ(remote<deep>(10'000).get(), 10'000); }
+
+TEST(nested, several_recursions_at_once) {
+  std::vector<ref<int>> refs;
+  for (int i = 0; i < 8; ++i) refs.push_back(remote<deep>(1000));
+  EXPECT_EQ(rota::get(refs), std::vector<int>(8, 1000));
+}
+
+TEST(nested, fib_by_tasks_that_get_their_children) {
+  EXPECT_EQ(remote<fib>(16).get(), 987);
+  EXPECT_LE(rota::detail::runtime_threads(), 64u + 2);
+}
+
+// A task whose child must run elsewhere, or asks for all slots: it cannot run on its parent's stack.
+int hop(int n, std::vector<unsigned> ranks) {
+  if (n == 0) return 0;
+  const unsigned next = ranks[static_cast<std::size_t>(n) % ranks.size()];
+  return 1 + remote<hop>.with({.where = rota::on_rank(next)})(n - 1, ranks).get();
+}
+int wide_child(int n) { return n == 0 ? 0 : 1 + remote<wide_child>.with({.cpus = 2})(n - 1).get(); }
+
+TEST(nested, across_ranks_and_with_all_slots) {
+  EXPECT_EQ(remote<hop>(100, workers()).get(), 100);
+  EXPECT_EQ(remote<wide_child>(50).get(), 50);
+}
+
+int get_of(ref<int> r) { return r.get(); }
+int get_of_all(std::vector<ref<int>> refs) {
+  const auto values = rota::get(refs);
+  return std::accumulate(values.begin(), values.end(), 0);
+}
+
+TEST(blocked, all_slots_wait_in_get_for_tasks_that_come_later) {
+  note_folder notes;
+  const std::string go = notes["go"];
+  auto gate = remote<[](std::string until) {
+    hold_slot_until(until);
+    return 5;
+  }>(go);
+  std::vector<ref<int>> waiting;
+  for (int i = 0; i < 40; ++i) waiting.push_back(remote<get_of>(gate));
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(remote<plus_one>(i).get(20s), i + 1);  // slots are free meanwhile
+  write_note(go);
+  EXPECT_EQ(rota::get(waiting), std::vector<int>(40, 5));
+}
+
+TEST(blocked, tasks_wait_for_each_other_across_submissions) {
+  ref<int> last = rota::put(1);
+  for (int i = 0; i < 60; ++i) last = remote<get_of_all>(std::vector{last, remote<plus_one>(i - 1)});
+  EXPECT_EQ(last.get(), 1 + 59 * 60 / 2);
+}
+
+TEST(many, a_hundred_thousand_tasks_that_nobody_asks_for) {
+  for (int i = 0; i < 100'000; ++i) remote<plus_one>(i);
+  EXPECT_EQ(remote<plus_one>(1).get(), 2);
+  rota::map<plus_one>(std::views::iota(0, 100'000));
+  EXPECT_EQ(remote<plus_one>(2).get(), 3);
+}
+
+TEST(many, a_hundred_thousand_tasks_kept_and_got) {
+  std::vector<ref<int>> refs;
+  for (int i = 0; i < 100'000; ++i) refs.push_back(remote<plus_one>(i));
+  const auto values = rota::get(refs);
+  for (int i = 0; i < 100'000; ++i) ASSERT_EQ(values[static_cast<std::size_t>(i)], i + 1);
+}
+
+TEST(many, fan_out_fan_in_and_chains) {
+  auto source = rota::put(3);
+  std::vector<ref<int>> leaves;
+  for (int i = 0; i < 8192; ++i) leaves.push_back(remote<add>(source, i % 2));
+  EXPECT_EQ(remote<get_of_all>(leaves).get(), 8192 * 3 + 4096);
+  while (leaves.size() > 1) {
+    std::vector<ref<int>> sums;
+    for (std::size_t i = 0; i < leaves.size(); i += 2) sums.push_back(remote<add>(leaves[i], leaves[i + 1]));
+    leaves = std::move(sums);
+  }
+  EXPECT_EQ(leaves[0].get(), 8192 * 3 + 4096);
+  ref<int> chain = rota::put(0);
+  const auto ranks = workers();
+  for (int i = 0; i < 5000; ++i) chain = remote<plus_one>(chain);
+  for (int i = 0; i < 5000; ++i) {
+    chain = remote<plus_one>.with({.where = rota::on_rank(ranks[static_cast<std::size_t>(i) % ranks.size()])})(chain);
+  }
+  EXPECT_EQ(chain.get(), 10'000);
+}
+
+std::string large_text(int i) { return std::string(static_cast<std::size_t>(20'000 + i), 'x'); }
+
+TEST(many, large_values_in_every_direction_at_once) {
+  std::vector<ref<std::string>> texts;
+  for (int i = 0; i < 2000; ++i) texts.push_back(remote<large_text>(i));
+  std::vector<ref<std::size_t>> sizes;
+  for (auto& text : texts) {
+    sizes.push_back(remote<[](const std::string& a, const std::string& b) { return a.size() + b.size(); }>(
+        text, std::string(5000, 'y')));
+  }
+  for (int i = 0; i < 2000; ++i) EXPECT_EQ(sizes[static_cast<std::size_t>(i)].get(), static_cast<std::size_t>(25'000 + i));
+  const auto inline_results = rota::get(rota::map<[](int n) { return std::string(static_cast<std::size_t>(n), 'z'); }>(
+      std::views::iota(0, 4096)));  // more than any ring holds
+  for (std::size_t i = 0; i < 4096; ++i) ASSERT_EQ(inline_results[i].size(), i);
+}
+
+int forks(int how) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (how == 1) execlp("true", "true", nullptr);
+    if (how == 2) std::exit(3);
+    _exit(how == 0 ? 3 : 4);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child || !WIFEXITED(status)) return -1;
+  return WEXITSTATUS(status);
+}
+
+TEST(fork, a_task_may_fork) {
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(remote<forks>(0).get(), 3);
+    EXPECT_EQ(remote<forks>(1).get(), 0);
+    EXPECT_EQ(remote<plus_one>(i).get(), i + 1);
+  }
+}
+
+TEST(fork, a_child_that_leaves_by_exit_does_not_end_the_session) {
+  EXPECT_EQ(remote<forks>(2).get(20s), 3);
+  EXPECT_EQ(remote<plus_one>(1).get(20s), 2);
+}
+
+TEST(session, a_second_init_is_refused) {
+  int argc = 0;
+  char** argv = nullptr;
+  const auto e = thrown_by<rota::config_error>([&] { rota::init(argc, argv); });
+  EXPECT_TRUE(contains(e.what(), "init")) << e.what();
+  EXPECT_TRUE(contains(remote<[] {
+    try {
+      int count = 0;
+      char** none = nullptr;
+      rota::init(count, none);
+      return std::string("nothing was thrown");
+    } catch (const rota::config_error& refused) {
+      return std::string(refused.what());
+    }
+  }>().get(), "init"));
+}
+
+}  // namespace
