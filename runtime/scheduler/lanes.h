@@ -34,7 +34,7 @@ class load_order {
   // Calls use(rank) from the least loaded up until it returns true; at most `limit` ranks.
   template <class F>
   bool from_least(F&& use, std::uint32_t limit) const {
-    for (std::uint32_t load = lowest(); load < buckets_.size(); ++load) {
+    for (std::uint32_t load = lowest(), top = highest(); load <= top; ++load) {
       for (std::uint32_t r = buckets_[load].first; r != none; r = links_[r].next) {
         if (use(r)) return true;
         if (--limit == 0) return false;

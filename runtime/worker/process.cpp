@@ -119,16 +119,7 @@ void process::ask_for_kept_extents() {
 
 // A worker's main thread: sleeps until the head says close, then lets what runs end.
 void process::serve() {
-  enter();
-  while (!close_asked_) {
-    ++parked_clients_;
-    std::uint32_t value = epoch_.load();
-    mutex_.unlock();
-    base::futex_wait(epoch_, value);
-    enter();
-    --parked_clients_;
-  }
-  mutex_.unlock();
+  while (close_asked_.load() == 0) base::futex_wait(close_asked_, 0);
   close_here();
 }
 

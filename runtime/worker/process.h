@@ -171,6 +171,7 @@ class process {
   void park_client(deadline until);
   void ensure_helper();
   void helper_main(const std::stop_token& stop);
+  helper_mode help(std::uint64_t& seen);
 
   // executors.cpp
   void executor_main(executor& self);
@@ -229,7 +230,7 @@ class process {
   std::atomic<bool> closed_{false};
   std::atomic<bool> ending_{false};
   bool news_ = false;  // something that a parked thread may wait for has come
-  bool close_asked_ = false;
+  std::atomic<std::uint32_t> close_asked_{0};  // the main thread of a worker sleeps on it
   bool stopping_ = false;
 };
 

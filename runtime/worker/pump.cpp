@@ -101,9 +101,8 @@ void process::dispatch(rank_t from, bytes_view record) {
   if (head_ && for_head(type)) return head_->receive(from, record);
   if (agent_.receive(from, record)) return;
   if (type == wire::message::close) {
-    close_asked_ = true;
-    epoch_.fetch_add(1);
-    base::futex_wake(epoch_, 1 << 30);
+    close_asked_.store(1);
+    base::futex_wake(close_asked_, 1);
     return;
   }
   if (!store_.receive(from, record, agent_out_)) throw std::logic_error("a message of no known type came");
@@ -280,38 +279,40 @@ void process::ensure_helper() {
   base::futex_wake(helper_word_, 1);
 }
 
+// One look of the helper, with the pump. `seen`: the visits that it knows of.
+process::helper_mode process::help(std::uint64_t& seen) {
+  if (agent_.has_unsent_counts() || drops_wait_.load(std::memory_order_relaxed)) {
+    step();
+    wake_others(true);
+  }
+  links_.publish(false);
+  if (sentinel_ == sleeper::client || sentinel_ == sleeper::executor) {
+    helper_ = helper_mode::parked;
+  } else if (visits_ != seen) {
+    helper_ = helper_mode::ticking;
+  } else {
+    helper_ = helper_mode::sentinel;
+    step();
+    wake_others(true);
+    sleep(sleeper::helper, std::nullopt);
+    --visits_;  // its own
+    step();
+    wake_others(true);
+    links_.publish(false);
+  }
+  seen = visits_;
+  return helper_;
+}
+
 // Keeps the rank reachable while all its threads compute: once nobody has held the pump for a tick, it sleeps on the
 // doorbell and takes in what comes, until someone is back.
 void process::helper_main(const std::stop_token& stop) {
   std::uint64_t seen = 0;
   while (!stop.stop_requested()) {
     std::uint32_t value = helper_word_.load();
-    helper_mode mode;
-    {
-      enter();
-      --visits_;
-      bool sentinel = sentinel_ == sleeper::client || sentinel_ == sleeper::executor;
-      if (agent_.has_unsent_counts() || drops_wait_.load()) {
-        step();
-        wake_others(true);
-      }
-      links_.publish(false);
-      if (sentinel) {
-        helper_ = helper_mode::parked;
-      } else if (visits_ != seen) {
-        helper_ = helper_mode::ticking;
-      } else {
-        helper_ = helper_mode::sentinel;
-        step();
-        wake_others(true);
-        sleep(sleeper::helper, std::nullopt);
-        --visits_;
-        step();
-        wake_others(true);
-        links_.publish(false);
-      }
-      seen = visits_;
-      mode = helper_;
+    helper_mode mode = helper_mode::ticking;
+    if (mutex_.try_lock()) {  // else somebody is at the pump, and nothing is to be done
+      mode = help(seen);
       mutex_.unlock();
     }
     if (stop.stop_requested()) return;

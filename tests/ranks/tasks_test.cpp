@@ -211,7 +211,7 @@ TEST(this_task, tells_id_name_attempt_rank_and_node) {
   EXPECT_THROW(rota::this_task(), rota::config_error);
 }
 
-int out_of_range(int x) { return std::vector<int>{1}.at(static_cast<std::size_t>(x)); }
+int reads_past_the_end(int x) { return std::vector<int>{1}.at(static_cast<std::size_t>(x)); }
 struct odd_failure {
   int code;
 };
@@ -224,10 +224,10 @@ int throws_int() { throw 42; }
 int throws_words() { throw std::string("only words"); }
 
 TEST(exceptions, a_standard_exception_comes_back_with_where_and_why) {
-  const auto r = remote<out_of_range>.with({.where = rota::on_rank(workers().back())})(5);
+  const auto r = remote<reads_past_the_end>.with({.where = rota::on_rank(workers().back())})(5);
   const auto e = thrown_by<rota::task_error>([&] { r.get(); });
   EXPECT_EQ(e.type_name(), "std::out_of_range");
-  for (const std::string& part : {std::string("out_of_range"), std::string("vector::_M_range_check"),
+  for (const std::string& part : {std::string("reads_past_the_end"), std::string("vector::_M_range_check"),
                                   "rank " + std::to_string(workers().back()), rota::nodes().front().host}) {
     EXPECT_TRUE(contains(e.what(), part)) << part << " in " << e.what();
   }
@@ -260,7 +260,7 @@ int leave_note(const std::string& path, int x) {
 TEST(exceptions, dependents_fail_with_the_same_error_without_running) {
   note_folder notes;
   const std::string ran = notes["ran"];
-  auto failed = remote<out_of_range>(5);
+  auto failed = remote<reads_past_the_end>(5);
   auto first = remote<leave_note>(ran, failed);
   auto second = remote<leave_note>(ran, first);
   const auto e = thrown_by<rota::task_error>([&] { failed.get(); });
@@ -275,15 +275,15 @@ TEST(exceptions, dependents_fail_with_the_same_error_without_running) {
 }
 
 TEST(exceptions, get_of_many_throws_the_first_in_order) {
-  const std::vector<ref<int>> refs{remote<plus_one>(1), remote<throws_int>(), remote<out_of_range>(3)};
+  const std::vector<ref<int>> refs{remote<plus_one>(1), remote<throws_int>(), remote<reads_past_the_end>(3)};
   const auto e = thrown_by<rota::task_error>([&] { rota::get(refs); });
   EXPECT_EQ(e.type_name(), "int");
 }
 
-int gets_failing_child() { return remote<out_of_range>(7).get(); }
+int gets_failing_child() { return remote<reads_past_the_end>(7).get(); }
 int catches_failing_child() {
   try {
-    return remote<out_of_range>(7).get();
+    return remote<reads_past_the_end>(7).get();
   } catch (const rota::task_error&) {
     return -7;
   }

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "runtime/scheduler/scheduler.h"
+#include "runtime/simulator/network.h"
+#include "runtime/simulator/site.h"
+
+namespace rota::simulator {
+
+// What a run did.
+struct summary {
+  std::uint64_t events = 0;
+  std::uint64_t tasks = 0;
+  std::uint64_t calls = 0;
+  std::uint64_t values_checked = 0;
+  std::uint64_t failures_seen = 0;
+  std::uint32_t lost = 0;
+  scheduler::counters head;
+};
+
+// A head and its agents under a virtual network, with a program, delays and deaths that follow from one seed. run()
+// throws std::logic_error, with the reason, when an invariant of docs/protocol.md does not hold.
+class simulation {
+ public:
+  simulation(std::uint64_t seed, bool trace);
+  ~simulation();
+  summary run();
+
+ private:
+  class agent_outbox;
+  class head_outbox;
+
+  // simulation.cpp: the cluster and its events
+  void make_cluster();
+  void happen(const event& e);
+  void deliver(rank_t from, rank_t to);
+  void dispatch(rank_t from, rank_t to, bytes_view record);
+  void drain_local(site& s);
+  void after(site& s);
+  void die(rank_t rank);
+  void lose(rank_t rank);
+  bool reachable(rank_t to) const { return sites_[to].alive; }
+
+  // runner.cpp: programs
+  void start_driver();
+  void start(site& s, const agent::work& w, std::uint32_t parent);
+  void hunt(site& s);
+  void step_once(site& s, std::uint32_t id);
+  void take_step(site& s, activity& a, const step& todo);
+  void make_put(site& s, activity& a, const step& todo);
+  void submit(site& s, activity& a, const step& todo);
+  void call(site& s, activity& a, const step& todo);
+  void find(site& s, activity& a);
+  void answered(site& s, activity& a);
+  void wait_for(site& s, activity& a, agent::object* o);
+  bool poll(site& s, activity& a);
+  void poll_all(site& s);
+  void got(site& s, activity& a, agent::object& o);
+  void finish(site& s, activity& a);
+  void end(site& s, activity& a, const agent::made_value& v);
+  void add_register(activity& a, agent::object* o);
+  agent::object* fresh(site& s, const expected& e);
+  void drop(site& s, agent::object* o);
+  std::vector<agent::object*> pick(activity& a, const std::vector<std::uint8_t>& regs);
+
+  // checks.cpp
+  void note_start(site& s, const agent::work& w);
+  void check_value(const agent::object& o);
+  void check_accounts() const;
+  void check_cover() const;
+  void check_end();
+  void demand(bool holds, const std::string& what) const;
+  std::string what_waits() const;
+
+  void trace(const std::string& text) const;
+  void trace_record(rank_t from, rank_t to, bytes_view record) const;
+  actor_state& actor_of(const agent::work& w) const { return *static_cast<actor_state*>(*w.instance); }
+
+  random random_;
+  bool trace_;
+  shape shape_;
+  std::unique_ptr<network> network_;
+  std::vector<site> sites_;
+  std::unique_ptr<wire::outbox> head_out_;
+  std::unique_ptr<scheduler::scheduler> head_;
+  std::uint32_t check_every_ = 1;
+  std::uint32_t next_activity_ = 0;
+  std::unordered_map<object_id, expected> expected_;
+  std::unordered_map<object_id, std::pair<std::uint16_t, rank_t>> started_;  // task -> attempt, where
+  std::set<object_id> called_;                                               // calls that have run
+  std::set<object_id> named_;
+  std::set<object_id> made_known_;  // objects that the head has been told of
+  summary summary_;
+};
+
+summary simulate(std::uint64_t seed, bool trace);
+
+}  // namespace rota::simulator
