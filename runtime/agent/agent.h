@@ -126,7 +126,10 @@ class agent {
   std::function<void(std::uint64_t place)> free_place;
   std::function<std::string(std::uint32_t function)> function_name;
 
-  // For the simulator: calls use(object) for every object that this rank names with a handle.
+  // For the simulator: what the head will hear with the next flush.
+  const std::vector<object_id>& unsent_plus() const { return plus_; }
+  const std::vector<object_id>& unsent_minus() const { return minus_; }
+  // Calls use(object) for every object that this rank names with a handle.
   template <class F>
   void for_each_object(F&& use) const {
     objects_.for_each([&](object_id, object* o) { use(*o); });

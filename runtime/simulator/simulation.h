@@ -43,7 +43,7 @@ class simulation {
   void lose(rank_t rank);
   bool reachable(rank_t to) const { return sites_[to].alive; }
 
-  // runner.cpp: programs
+  // runner.cpp: what programs do
   void start_driver();
   void start(site& s, const agent::work& w, std::uint32_t parent);
   void hunt(site& s);
@@ -54,6 +54,8 @@ class simulation {
   void call(site& s, activity& a, const step& todo);
   void find(site& s, activity& a);
   void answered(site& s, activity& a);
+
+  // waiting.cpp: what they wait for, and how they end
   void wait_for(site& s, activity& a, agent::object* o);
   bool poll(site& s, activity& a);
   void poll_all(site& s);
@@ -65,7 +67,10 @@ class simulation {
   void drop(site& s, agent::object* o);
   std::vector<agent::object*> pick(activity& a, const std::vector<std::uint8_t>& regs);
 
+  std::vector<agent::object*> keep_or_fetch(site& s, activity& a);
+
   // checks.cpp
+  void to_head(rank_t from, bytes_view record);
   void note_start(site& s, const agent::work& w);
   void check_value(const agent::object& o);
   void check_accounts() const;

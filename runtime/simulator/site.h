@@ -30,8 +30,8 @@ struct activity {
   std::vector<expected> expectations;     // of the registers
   agent::object* awaited = nullptr;       // it waits in get
   std::vector<agent::object*> to_check;   // handles to get and compare after `awaited`
+  bool checking = false;                  // `awaited` is one of those
   std::uint32_t reply = 0;                // it waits for this answer
-  agent::object* found = nullptr;         // find: the call's result
   base::buffer failure;                   // not empty: what the job ends with
 };
 

@@ -41,6 +41,9 @@ std::string process::function_title(std::string_view pretty) {
     std::size_t end = pretty.find_first_of(";]", start);
     std::string title(pretty.substr(start, end == std::string_view::npos ? end : end - start));
     if (title.starts_with('&')) title.erase(0, 1);
+    for (std::string_view noise : {"{anonymous}::", "<lambda closure object>"}) {
+      for (std::size_t at; (at = title.find(noise)) != std::string::npos;) title.erase(at, noise.size());
+    }
     return title;
   }
   return std::string(pretty);

@@ -16,7 +16,7 @@
 #include "mpi/window.h"
 #include "runtime/agent/agent.h"
 #include "runtime/base/thrown.h"
-#include "runtime/client/functions.h"
+#include "runtime/worker/functions.h"
 #include "runtime/scheduler/scheduler.h"
 #include "runtime/worker/links.h"
 #include "runtime/worker/stack_thread.h"

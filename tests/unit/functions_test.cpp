@@ -1,4 +1,4 @@
-#include "runtime/client/functions.h"
+#include "runtime/worker/functions.h"
 
 #include <gtest/gtest.h>
 #include <rota/error.h>

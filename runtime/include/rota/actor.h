@@ -59,7 +59,8 @@ template <class C, auto M>
 struct method_code {
   using sig = method_signature<decltype(M)>;
   static void run(call_frame& frame) { sig::template run<C, M>(frame); }
-  static inline registration entry{&run, __PRETTY_FUNCTION__};
+  static const char* pretty() { return __PRETTY_FUNCTION__; }  // a function, for only there it names the template
+  static inline registration entry{&run, pretty()};
 };
 
 template <class T>
@@ -93,7 +94,8 @@ struct constructor_code {
     frame.instance = std::apply([](auto&... a) { return new C(std::move(a)...); }, args);
     frame.destroy = [](void* instance) { delete static_cast<C*>(instance); };
   }
-  static inline registration entry{&run, __PRETTY_FUNCTION__};
+  static const char* pretty() { return __PRETTY_FUNCTION__; }  // a function, for only there it names the template
+  static inline registration entry{&run, pretty()};
 };
 
 }  // namespace detail

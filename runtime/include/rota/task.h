@@ -104,7 +104,8 @@ template <auto F>
 struct task_code {
   using sig = signature<decltype(as_function<F>())>;
   static void run(call_frame& frame) { sig::template run<F>(frame); }
-  static inline registration entry{&run, __PRETTY_FUNCTION__};
+  static const char* pretty() { return __PRETTY_FUNCTION__; }  // a function, for only there it names the template
+  static inline registration entry{&run, pretty()};
 };
 
 }  // namespace detail

@@ -1,4 +1,4 @@
-#include "runtime/client/functions.h"
+#include "runtime/worker/functions.h"
 
 #include <link.h>
 #include <rota/error.h>
