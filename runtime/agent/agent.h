@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -9,7 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/agent/object.h"
+#include "runtime/agent/parts.h"
 #include "runtime/base/id_map.h"
 #include "runtime/base/pool.h"
 #include "runtime/wire/failure.h"
@@ -19,8 +20,6 @@
 namespace rota::agent {
 
 inline constexpr rank_t head_rank = 0;
-
-enum class job_kind : std::uint8_t { task, construct, call, destroy };
 
 // Something for an executor to run. Valid until finished(); the spans lie in the job.
 struct work {
@@ -136,69 +135,6 @@ class agent {
   }
 
  private:
-  using index = std::uint32_t;
-  struct block {
-    void operator()(std::byte* p) const { std::free(p); }
-  };
-  struct job {
-    job_kind kind = job_kind::task;
-    bool ready = false, started = false, waits = false, counts_blocked = false;
-    bool orphan = false;  // a call that has been answered; goes when its values have come
-    std::uint8_t flags = 0;  // wire::assign_to_submitter, wire::spawn_actor
-    std::uint8_t needs_code = wire::one_cpu;
-    std::uint16_t attempt = 0;
-    std::uint32_t function = 0;
-    object_id id = 0;
-    std::uint64_t mask = 0;
-    std::uint32_t deps = 0, held = 0, name = 0, bytes = 0;
-    std::unique_ptr<std::byte, block> body;  // deps, held, name, bytes
-    std::uint32_t missing = 0;
-    std::uint32_t queue = 0;  // its ready class
-    index previous = 0, next = 0;
-    index parent = 0, children = 0, previous_child = 0, next_child = 0;
-    index actor = 0;
-    rank_t caller = no_rank;       // call
-    std::uint64_t head_sends = 0;  // call: messages to the head when it came
-    object** dep_array() const { return reinterpret_cast<object**>(body.get()); }
-    object** held_array() const { return dep_array() + deps; }
-  };
-  struct ready_class {
-    std::int32_t priority = 0;
-    wire::resources needs;
-    index first = 0, last = 0;
-    std::uint32_t count = 0;
-  };
-  struct waiter {
-    index who = 0;  // the job, 0: a pull
-    index next = 0;
-  };
-  struct hosted {
-    object_id id = 0;
-    enum : std::uint8_t { announced, constructing, alive, over } state = announced;
-    bool busy = false, listed = false, ending = false;
-    void* instance = nullptr;
-    void (*destroy)(void*) = nullptr;
-    std::deque<index> calls;
-    wire::resources held;
-    base::buffer failure;  // over: what calls get
-  };
-  struct pending_call {
-    object_id id = 0;
-    rank_t to = no_rank;
-    object* result = nullptr;
-    object* actor = nullptr;
-    bool returned = false;
-    std::vector<object*> refs;  // held until the other side has been counted
-  };
-  struct known_actor {
-    rank_t rank = no_rank;
-    std::uint32_t incarnation = 0;
-    std::uint64_t sequence = 0;
-    bool asked = false;
-    base::buffer failure;                // not empty: calls fail with it
-    std::vector<base::buffer> unsent;    // calls that wait to hear where it is
-  };
-
   // objects.cpp
   object& find_or_make(object_id id);
   object* find(object_id id) const { return objects_.find(id); }
@@ -215,7 +151,9 @@ class agent {
   wire::value_view view_of(const object& o);
   void count_plus(object& o);
   void count_minus(object& o);
-  void add_waiter(object& o, index j);
+  void add_waiter(object& o, index j, bool any);
+  void release_any(object& o);
+  void forget_waiter(object& o, index j);
   void deliver(object& o, std::uint32_t count);
   void take_early(object& o);
   void send_routes(object& o, const wire::value_view& v, std::vector<wire::serve>& served);
@@ -237,6 +175,8 @@ class agent {
   void finish_task(index j, const made_value& v, std::uint32_t nanoseconds);
   void fail_job(index j, bytes_view failure);
   const object* failed_dep(index j) const;
+  void give_back_unfit();
+  void take_out(index j);
   bool keep_here(const submission& s) const;
   void put_contains(std::span<object* const> contains, base::buffer& to);
 
@@ -251,9 +191,15 @@ class agent {
   void finish_construct(index j, const made_value& v, std::uint32_t nanoseconds);
   void finish_destroy(index j);
   void list_actor(index a);
+  void unlist_actor(index a);
+  void push(job_list& list, index j);
+  index pop(job_list& list);
+  void call_ready(index j);
+  void answer(index j, const made_value& v);
   index host_of(object_id actor);
   void end_hosted(index a);
-  void fail_calls(hosted& h);
+  void fail_calls(index a);
+  void forget_hosted(index a);
   void complete_call(object& result, const wire::value_view& v, rank_t from, bool settled);
   void drop_call(index c);
   known_actor& link_to(object& actor);
@@ -261,6 +207,9 @@ class agent {
 
   // losing.cpp
   void on_lost(bytes_view record);
+  void count_loans(rank_t lost);
+  void end_calls_to(rank_t lost, std::vector<object*>& kept);
+  void on_closed(std::uint32_t view);
   void send_sync(rank_t rank, std::uint32_t view);
 
   void send_head(bytes_view record);
@@ -268,6 +217,7 @@ class agent {
 
   const rank_t self_;
   wire::resources offered_;
+  std::int64_t capacity_;  // offered CPUs less those that actors hold for life
   wire::resources free_;
   wire::outbox& out_;
   base::id_map<object*> objects_;
@@ -294,6 +244,9 @@ class agent {
   std::uint32_t next_query_ = 0;
   std::unordered_map<std::uint32_t, base::buffer> replies_;
   std::set<rank_t> lost_;
+  std::map<std::uint32_t, std::vector<object*>> kept_;  // view -> refs lent to the lost rank, until all have counted
+  std::vector<index> failing_;                          // jobs whose arguments failed
+  bool failing_now_ = false;
   std::vector<wire::serve> served_;
   std::vector<object*> dep_scratch_;
   base::buffer scratch_, scratch_ids_;

@@ -59,76 +59,90 @@ bool agent::receive(rank_t from, bytes_view record) {
 // Everything from the lost rank has been taken in. From here on nothing more is: its place in the protocol is closed.
 void agent::on_lost(bytes_view record) {
   auto head = base::cursor(record).get<wire::lost_head>();
+  if (head.flags & wire::lost_closed) return on_closed(head.view);
   lost_.insert(head.rank);
-
-  // Refs on loan from it: its account covers them no longer.
-  for (index j = 1; j < jobs_.end(); ++j) {
-    const job& at = jobs_[j];
-    if (at.id == 0 || at.kind != job_kind::call || at.caller != head.rank) continue;
-    for (std::uint32_t i = 0; i < at.deps + at.held; ++i) {
-      object& o = *at.dep_array()[i];
-      if (!(o.flags & (object::counted | object::local))) count_plus(o);
-    }
+  count_loans(head.rank);
+  // What it had on loan from here it may have lent on: kept until everyone who is left has counted.
+  std::vector<object*>& kept = kept_[head.view];
+  for (auto loan = loans_.begin(); loan != loans_.end();) {
+    bool lent = origin_of(loan->first) == head.rank;
+    if (lent) kept.insert(kept.end(), loan->second.begin(), loan->second.end());
+    loan = lent ? loans_.erase(loan) : std::next(loan);
   }
-  // Refs lent to it in results of calls that it made.
-  std::vector<object_id> lent;
-  for (const auto& [id, refs] : loans_) {
-    if (origin_of(id) == head.rank) lent.push_back(id);
-  }
-  for (object_id id : lent) on_settle(id);
-
-  // Calls to actors that lived there.
-  for (auto& [id, to] : links_) {
-    if (to.rank != head.rank || !to.failure.empty()) continue;
-    to.failure = wire::encode(
-        {wire::failure_kind::actor_died, fmt::format("the actor is gone: its rank {} is lost", head.rank), {}});
-  }
-  base::buffer unknown = wire::encode({wire::failure_kind::actor_unavailable,
-                                       fmt::format("rank {} was lost while the call was in flight: it may or may not "
-                                                   "have run",
-                                                   head.rank),
-                                       {}});
-  for (index c = 1; c < calls_.end(); ++c) {
-    if (calls_[c].id == 0) continue;
-    if (!calls_[c].returned) {
-      auto link = links_.find(calls_[c].actor->id);
-      if (link == links_.end() || link->second.rank != head.rank) continue;
-      complete_call(*calls_[c].result, wire::failed_value(unknown.view()), no_rank, true);
-    } else if (calls_[c].to == head.rank) {
-      drop_call(c);
-    }
-  }
+  end_calls_to(head.rank, kept);
   std::erase_if(settling_, [&](const auto& entry) { return entry.second.first == head.rank; });
   send_sync(head.rank, head.view);
 }
 
-// What this rank has from the lost one that the head may not know of, with the number of deliveries that no finished
-// task has used.
-void agent::send_sync(rank_t rank, std::uint32_t view) {
-  std::unordered_map<const object*, std::uint32_t> taken;
+void agent::on_closed(std::uint32_t view) {
+  auto kept = kept_.extract(view);
+  if (kept.empty()) return;
+  for (object* o : kept.mapped()) unhold(*o);
+}
+
+// Refs on loan from it, in calls that it made: its account covers them no longer.
+void agent::count_loans(rank_t lost) {
   for (index j = 1; j < jobs_.end(); ++j) {
-    const job& at = jobs_[j];
-    if (at.id == 0) continue;
-    for (std::uint32_t i = 0; i < at.deps; ++i) ++taken[at.dep_array()[i]];
+    job& at = jobs_[j];
+    if (at.id == 0 || at.kind != job_kind::call || at.caller != lost) continue;
+    at.owns = true;
+    for (std::uint32_t i = 0; i < at.deps + at.held; ++i) {
+      object& o = *at.dep_array()[i];
+      hold(o);
+      if (!(o.flags & (object::counted | object::local))) count_plus(o);
+    }
   }
+}
+
+// Calls to actors that lived there: whether they have run nobody knows.
+void agent::end_calls_to(rank_t lost, std::vector<object*>& kept) {
+  for (auto& [id, to] : links_) {
+    if (to.rank != lost) continue;
+    to.rank = no_rank;  // the next call asks the head
+    to.sequence = 0;
+  }
+  base::buffer unknown = wire::encode(
+      {wire::failure_kind::actor_unavailable,
+       fmt::format("rank {} was lost while the call was in flight: it may or may not have run", lost),
+       {}});
+  for (index c = 1; c < calls_.end(); ++c) {
+    pending_call& at = calls_[c];
+    if (at.id == 0 || at.to != lost) continue;
+    kept.insert(kept.end(), at.refs.begin(), at.refs.end());
+    at.refs.clear();
+    if (at.returned) {
+      drop_call(c);
+    } else {
+      complete_call(*at.result, wire::failed_value(unknown.view()), no_rank, true);
+    }
+  }
+}
+
+// What this rank has from the lost one that the head may not know of, what tasks here still wait for, and which copies
+// it was promised and has not got.
+void agent::send_sync(rank_t rank, std::uint32_t view) {
   wire::lost_head head;
   head.type = wire::message::sync;
   head.rank = rank;
   head.view = view;
-  base::buffer record;
+  base::buffer record, copies;
   record.put(head);
   objects_.for_each([&](object_id id, object* o) {
-    if (o->source != rank || !o->has_value() || !(o->flags & object::from_peer)) return;
-    std::uint32_t count = taken[o];
-    for (index w = o->waiters; w && count > 0; w = waiters_[w].next) count -= waiters_[w].who != 0 ? 1 : 0;
+    if (!o->has_value() && (o->flags & (object::pulled | object::pushed))) {
+      copies.put(id);
+      ++head.copies;
+    }
     wire::synced_item item;
     item.object = id;
     item.attempt = o->attempt;
-    item.taken = count + static_cast<std::uint32_t>(std::max(o->claims, 0));
+    for (index w = o->waiters; w; w = waiters_[w].next) item.waiting += waiters_[w].any ? 0 : 1;
+    bool from_there = o->has_value() && (o->flags & object::from_peer) && o->source == rank;
+    if (!from_there && item.waiting == 0) return;
     record.put(item);
-    wire::put_value(record, view_of(*o));
+    wire::put_value(record, from_there ? view_of(*o) : wire::value_view{});
     ++head.items;
   });
+  record.append(copies.view());
   std::memcpy(record.data(), &head, sizeof(head));
   send_head(record.view());
 }

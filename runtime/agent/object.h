@@ -23,9 +23,10 @@ struct object {
     lasting = 32,    // `contains` are held by handles, not by pins
     from_peer = 64,  // `source` sent the value; the head may not have it
     known_actor = 128,
+    any_waits = 256,  // a call waits for any copy of the value
   };
 
-  explicit object(object_id name) : id(name) {}
+  explicit object(object_id name, bool comes = false) : id(name), comes_by_itself(comes) {}
 
   const object_id id;
   std::atomic<std::uint64_t> handles{0};  // low half: handles; high half: drops to none that the agent has not seen
@@ -34,13 +35,14 @@ struct object {
   std::uint16_t attempt = 0;
   std::int32_t claims = 0;  // deliveries received less deliveries awaited
   std::uint32_t pins = 0;   // uses on this rank that the head covers: arguments of tasks here, values that contain it
-  std::uint32_t waiters = 0;  // jobs and pulls that wait for a delivery, oldest first
+  std::uint32_t waiters = 0;  // jobs that wait for the value, oldest first
   std::uint32_t last_waiter = 0;
   std::uint32_t call = 0;  // calling: the pending call
   rank_t source = no_rank;
 
   // The value, once state says so.
   wire::value_kind kind = wire::value_kind::none;
+  const bool comes_by_itself;  // the result of a submit or call of this rank: want() has nothing to do
   rank_t owner = no_rank;  // placed
   std::uint32_t contained = 0;
   std::uint64_t size = 0;

@@ -4,7 +4,7 @@
 namespace rota::agent {
 
 agent::agent(rank_t self, wire::resources offered, wire::outbox& out)
-    : self_(self), offered_(offered), free_(std::move(offered)), out_(out) {
+    : self_(self), offered_(offered), capacity_(offered.cpus), free_(std::move(offered)), out_(out) {
   classes_.resize(1);
   common_class_ = class_of(0, wire::one_cpu, nullptr);
 }
@@ -74,6 +74,7 @@ void agent::set_value(object& o, const wire::value_view& v, bool lasting) {
   o.state.store(v.kind == wire::value_kind::failed ? object_state::failed : object_state::ready,
                 std::memory_order_release);
   news_ = true;
+  if (o.flags & object::any_waits) release_any(o);
 }
 
 void agent::put_contains(std::span<object* const> contains, base::buffer& to) {
@@ -205,22 +206,53 @@ void agent::publish_all(std::span<object* const> objects) {
 void agent::want(object& o) {
   if (o.has_value() || (o.flags & (object::pushed | object::pulled | object::calling))) return;
   o.flags |= object::pulled;
-  --o.claims;
-  add_waiter(o, 0);
   wire::id_head head;
   head.type = wire::message::pull;
   head.id = o.id;
   send_head({reinterpret_cast<const std::byte*>(&head), sizeof(head)});
 }
 
-void agent::add_waiter(object& o, index j) {
+void agent::add_waiter(object& o, index j, bool any) {
   index w = waiters_.add();
   waiters_[w].who = j;
+  waiters_[w].any = any;
+  if (any) o.flags |= object::any_waits;
   (o.last_waiter ? waiters_[o.last_waiter].next : o.waiters) = w;
   o.last_waiter = w;
 }
 
-// `count` deliveries of the value arrived: each satisfies one waiter, or the next to come.
+// The value has come: those who need no delivery of their own go on.
+void agent::release_any(object& o) {
+  o.flags &= static_cast<std::uint16_t>(~object::any_waits);
+  std::vector<index> released;
+  for (index w = std::exchange(o.waiters, 0), last = std::exchange(o.last_waiter, 0); w;) {
+    index next = w == last ? 0 : waiters_[w].next;
+    waiters_[w].next = 0;
+    if (waiters_[w].any) {
+      released.push_back(waiters_[w].who);
+      waiters_.erase(w);
+    } else {
+      (o.last_waiter ? waiters_[o.last_waiter].next : o.waiters) = w;
+      o.last_waiter = w;
+    }
+    w = next;
+  }
+  for (index j : released) {
+    if (--jobs_[j].missing == 0) make_ready(j);
+  }
+}
+
+// A call that waits for o ends before the value has come.
+void agent::forget_waiter(object& o, index j) {
+  for (index w = o.waiters, before = 0; w; before = w, w = waiters_[w].next) {
+    if (waiters_[w].who != j || !waiters_[w].any) continue;
+    (before ? waiters_[before].next : o.waiters) = waiters_[w].next;
+    if (o.last_waiter == w) o.last_waiter = before;
+    return waiters_.erase(w);
+  }
+}
+
+// `count` deliveries of the value arrived: each is for one task that waits, or for the next to come.
 void agent::deliver(object& o, std::uint32_t count) {
   o.claims += static_cast<std::int32_t>(count);
   pin(o);
@@ -230,7 +262,7 @@ void agent::deliver(object& o, std::uint32_t count) {
     o.waiters = waiters_[w].next;
     if (!o.waiters) o.last_waiter = 0;
     waiters_.erase(w);
-    if (j && --jobs_[j].missing == 0) make_ready(j);
+    if (--jobs_[j].missing == 0) make_ready(j);
   }
   unpin(o);
 }

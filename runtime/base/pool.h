@@ -17,7 +17,6 @@ class pool {
     if (!free_.empty()) {
       std::uint32_t index = free_.back();
       free_.pop_back();
-      (*this)[index] = T{};
       ++live_;
       return index;
     }

@@ -30,6 +30,20 @@ value_bytes bytes_in(const object* o) {
   return bytes;
 }
 
+// Asks for those that do not come by themselves, in bounded turns at the pump.
+void want_all(process& p, std::span<object* const> objects) {
+  constexpr std::size_t turn = 1024;
+  std::vector<object*> ask;
+  for (object* o : objects) {
+    if (!o->comes_by_itself && !settled(o)) ask.push_back(o);
+  }
+  for (std::size_t from = 0; from < ask.size(); from += turn) {
+    p.visit([&](agent::agent& a) {
+      for (std::size_t i = from; i < std::min(from + turn, ask.size()); ++i) a.want(*ask[i]);
+    });
+  }
+}
+
 void throw_if_failed(const object* o) {
   if (state_of(o) == agent::object_state::failed) wire::throw_failure(o->bytes());
 }
@@ -66,7 +80,7 @@ bool is_ready(const object* o) {
 value_bytes await_value(object* o, deadline until) {
   if (!settled(o)) {
     process& p = running_instance();
-    p.visit([&](agent::agent& a) { a.want(*o); });
+    if (!o->comes_by_itself) p.visit([&](agent::agent& a) { a.want(*o); });
     if (!p.wait_until([&] { return settled(o); }, until)) throw get_timeout(p.describe_timeout(o->id));
   }
   throw_if_failed(o);
@@ -81,13 +95,7 @@ void await_all(std::span<object* const> objects, deadline until) {
   };
   if (done()) return;
   process& p = running_instance();
-  // All are asked for at once, in bounded turns at the pump.
-  constexpr std::size_t turn = 1024;
-  for (std::size_t from = next; from < objects.size(); from += turn) {
-    p.visit([&](agent::agent& a) {
-      for (object* o : objects.subspan(from, std::min(turn, objects.size() - from))) a.want(*o);
-    });
-  }
+  want_all(p, objects.subspan(next));
   if (!p.wait_until(done, until)) throw get_timeout(p.describe_timeout(objects[next]->id));
 }
 
@@ -112,9 +120,7 @@ std::vector<bool> await_some(std::span<object* const> objects, std::size_t count
   };
   process& p = running_instance();
   if (look()) return ready;
-  p.visit([&](agent::agent& a) {
-    for (std::size_t i : open) a.want(*objects[i]);
-  });
+  want_all(p, objects);
   p.wait_until(look, until);
   return ready;
 }

@@ -68,7 +68,7 @@ std::vector<object*> pointers(const std::vector<handle>& handles) {
 
 // A fresh object with one handle in it.
 handle fresh(process& p) {
-  auto* made = new object(p.next_id());
+  auto* made = new object(p.next_id(), true);
   retain(made);
   return handle::adopt(made);
 }

@@ -13,12 +13,12 @@ bytes_view as_bytes(const Head& head) {
   return {reinterpret_cast<const std::byte*>(&head), sizeof(head)};
 }
 
-void count_consumer(std::vector<wire::serve>& out, rank_t rank) {
+void count_consumer(std::vector<wire::serve>& out, rank_t rank, std::uint32_t count) {
   // Consumers of one rank mostly come in a row; a wide fan-out is merged by the caller.
   if (!out.empty() && out.back().rank == rank) {
-    ++out.back().count;
+    out.back().count += count;
   } else {
-    out.push_back({rank, 1});
+    out.push_back({rank, count});
   }
 }
 
@@ -43,24 +43,26 @@ wire::value_view scheduler::value_of(const entry& e) const {
   return wire::get_value(from);
 }
 
-// Consumers that have been handed to a rank and wait there, and pulls, by rank.
+// By rank: how many consumers have been handed to it and wait there, 0 where it only asked for a copy.
 void scheduler::collect_consumers(index e, std::vector<wire::serve>& out) const {
   for (index at = entries_[e].dependents; at; at = edges_[at].next_dependent) {
     const edge& link = edges_[at];
     if (link.kind == edge_pull) {
-      count_consumer(out, link.task);
+      count_consumer(out, link.task, 0);
     } else if (link.kind == edge_dep && entries_[link.task].state == stage::assigned &&
                !(entries_[link.task].flags & kept_by_rank)) {
-      count_consumer(out, entries_[link.task].rank);
+      count_consumer(out, entries_[link.task].rank, 1);
     }
   }
   merge_by_rank(out);
 }
 
 // The value of e is known: the first committed attempt wins. scratch_serves_ says who has been sent it already.
-void scheduler::commit(index e, const wire::value_view& value) {
+void scheduler::commit(index e, const wire::value_view& value, rank_t maker) {
   entry& at = entries_[e];
   bool handed = known_place(at);
+  rank_t home = at.rank;
+  at.unmet = maker;
   ++counters_.committed;
   scratch_value_.clear();
   wire::put_value(scratch_value_, value);
@@ -72,11 +74,13 @@ void scheduler::commit(index e, const wire::value_view& value) {
   if (!lives) at.rank = no_rank;
   hold_contained(value_of(at));
   serve_dependents(e, scratch_serves_);
-  if (!handed || failed) {
-    for (index d = at.dependents; d; d = edges_[d].next_dependent) {
-      if (edges_[d].kind != edge_dep) continue;
-      entry& task = entries_[edges_[d].task];
-      if (!handed && task.state == stage::waiting && task.unmet > 0 && --task.unmet == 0) ready(edges_[d].task);
+  for (index d = at.dependents; d; d = edges_[d].next_dependent) {
+    if (edges_[d].kind != edge_dep) continue;
+    entry& task = entries_[edges_[d].task];
+    if (task.state != stage::waiting) {
+      argument_done(edges_[d].task);
+    } else if (!handed && task.unmet > 0 && --task.unmet == 0) {
+      ready(edges_[d].task);
     }
   }
   for (index d = std::exchange(at.dependents, 0); d;) {
@@ -90,7 +94,8 @@ void scheduler::commit(index e, const wire::value_view& value) {
   at.flags &= static_cast<std::uint8_t>(~wants_push);
   if ((at.flags & is_actor) && failed) {
     wire::failure why = wire::decode_failure(value_of(at).data);
-    if (!dead_.contains(at.id)) dead_[at.id] = {why, no_rank};
+    if (why.kind == wire::failure_kind::task) why.kind = wire::failure_kind::actor_died;
+    dead_.try_emplace(at.id, why, home);
     end_actor(e, true, why.what);
   }
   drop_edges(e);
@@ -102,10 +107,13 @@ void scheduler::serve_dependents(index e, std::vector<wire::serve>& served) {
   std::vector<wire::serve> needed;
   collect_consumers(e, needed);
   for (wire::serve want : needed) {
+    bool has_copy = false;
     for (wire::serve had : served) {
-      if (had.rank == want.rank) want.count -= std::min(had.count, want.count);
+      if (had.rank != want.rank) continue;
+      want.count -= std::min(had.count, want.count);
+      has_copy = true;
     }
-    if (want.count > 0) send_value(want.rank, e, want.count);
+    if (want.count > 0 || !has_copy) send_value(want.rank, e, want.count);
   }
 }
 
@@ -174,6 +182,7 @@ void scheduler::end_actor(index e, bool now, const std::string& why) {
   if (auto asked = where_asked_.extract(at.id); !asked.empty()) {
     for (rank_t r : asked.mapped()) tell_where(r, e);
   }
+  if (at.rank != no_rank && !ranks_[at.rank].alive) return;
   if (at.state == stage::assigned || (at.state == stage::done && at.rank != no_rank)) {
     wire::id_head head;
     head.type = wire::message::end_actor;
@@ -199,11 +208,13 @@ void scheduler::tell_where(rank_t to, index e) {
   base::buffer record;
   record.put(head);
   auto dead = dead_.find(at.id);
-  if (dead == dead_.end()) {
-    wire::put_value(record, {});
-  } else {
+  if (dead != dead_.end()) {
     base::buffer bytes = wire::encode(dead->second.first);
     wire::put_value(record, wire::failed_value(bytes.view()));
+  } else if (at.state == stage::done && at.rank == no_rank) {
+    record.append(at.value.view());  // it was lost before the head heard of it
+  } else {
+    wire::put_value(record, {});
   }
   out_.send(to, record.view());
 }

@@ -9,6 +9,14 @@ index scheduler::touch(object_id id) {
   e = entries_.add();
   entries_[e].id = id;
   by_id_.set(id, e);
+  rank_t origin = origin_of(id);
+  if (origin < ranks_.size() && ranks_[origin].gone) {  // what would have made it known never comes
+    base::buffer bytes = wire::encode(loss_of(id)), value;
+    wire::put_value(value, wire::failed_value(bytes.view()));
+    entries_[e].value = blob(value.view());
+    entries_[e].state = stage::done;
+    entries_[e].unmet = no_rank;
+  }
   return e;
 }
 
@@ -112,9 +120,10 @@ void scheduler::maybe_free(index e) {
 // Values that contain refs to values that contain refs... are worked off in maybe_free's loop, not by recursion.
 void scheduler::free_now(index e) {
   entry& at = entries_[e];
+  if (at.id == 0) return;
   blob value = std::move(at.value);
   by_id_.erase(at.id);
-  if (at.flags & is_actor) forget_actor(at.id);
+  if (at.flags & actor_over) forget_actor(at.id);
   entries_.erase(e);
   if (!value) return;
   base::cursor from(value.view());

@@ -41,6 +41,7 @@ enum class stage : std::uint8_t {
   unknown,   // named by a message that overtook the one that makes it
   waiting,   // a producer of an argument has not been handed out
   queued,    // waits in its lane for a rank with room
+  lost,      // `rank` was making it and is gone; survivors are asked whether they have it
   assigned,  // handed to `rank`
   produced,  // a rank's own object whose value will follow (result of an actor's call)
   done,      // the value is committed, or the failure
@@ -67,7 +68,9 @@ struct entry {
   index next = 0;
   index arguments = 0;   // first edge of its own arguments
   index dependents = 0;  // first edge of those who wait for its value
-  std::uint32_t unmet = 0;  // arguments whose producers have not been handed out
+  // waiting: arguments whose producers have not been handed out; queued, assigned: arguments that are not done; done:
+  // the rank that made it.
+  std::uint32_t unmet = 0;
   std::uint32_t holds = 0;  // tasks that have it as argument, values that contain it
   std::uint32_t accounts = 0;  // ranks with a non-zero count
   rank_t first_rank = no_rank;  // one of them, and its count; the others in account_book

@@ -18,9 +18,14 @@ struct lane {
   std::int32_t priority = 0;
   wire::where_kind where = wire::where_kind::anywhere;  // anywhere, spread, on_node or on_rank
   std::uint64_t target = 0;
-  bool simple = false;  // at most one CPU and nothing else: may be handed out deeper than a rank has slots
-  index first = 0;      // queued entries, oldest first
-  index last = 0;
+  bool possible = false;  // some live rank could run it, were it idle
+  bool simple = false;    // at most one CPU and nothing else: may be handed out deeper than a rank has slots
+  struct list {
+    index first = 0, last = 0;
+  };
+  list ripe, unripe;  // queued entries, oldest first: all arguments are done, or not yet
+
+  bool empty() const { return ripe.first == 0 && unripe.first == 0; }
 };
 
 // Ranks by load, so that the least and the most loaded are found without a scan. Among equals the one that has waited

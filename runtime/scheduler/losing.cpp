@@ -1,6 +1,8 @@
 // A rank is lost: its survivors say what they have from it; then, and only then, its work is done again.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/scheduler/scheduler.h"
 
 namespace rota::scheduler {
@@ -24,74 +26,101 @@ void scheduler::lose(rank_t rank) {
     fresh.awaited.insert(r);
     out_.send(r, {reinterpret_cast<const std::byte*>(&head), sizeof(head)});
   }
-  // Earlier losses no longer wait for the word of this rank.
-  for (auto at = losses_.begin(); at != losses_.end();) {
-    at->second.awaited.erase(rank);
-    if (!at->second.awaited.empty()) {
-      ++at;
-      continue;
-    }
-    finish_loss(at->second);
-    at = losses_.erase(at);
+  // What it was making has no known place now. So whoever is handed out as a consumer of it later counts on its next
+  // maker, and survivors' answers count exactly those that wait.
+  for (index e = 1; e < entries_.end(); ++e) {
+    entry& at = entries_[e];
+    if (at.id == 0 || at.rank != rank || (at.state != stage::assigned && at.state != stage::produced)) continue;
+    hand_back(e);
+    at.state = stage::lost;
+    at.flags &= static_cast<std::uint8_t>(~(kept_by_rank | holds_needs));
   }
+  drop_impossible();
+  // Earlier losses no longer wait for the word of this rank.
+  for (auto& [view, earlier] : losses_) earlier.awaited.erase(rank);
+  finish_losses();
   settle();
 }
 
-void scheduler::finish_loss(loss& l) {
-  rank_state& r = ranks_[l.rank];
+// Once all survivors have answered for all that were lost. Not one by one: what a rank that was lost later had lent to
+// a survivor is counted by it only when it has heard of that loss, too.
+void scheduler::finish_losses() {
+  bool open = std::any_of(losses_.begin(), losses_.end(), [](const auto& l) { return !l.second.awaited.empty(); });
+  if (open) return;
+  std::map<std::uint32_t, loss> ended = std::move(losses_);
+  losses_.clear();
+  for (auto& [view, l] : ended) commit_reported(l);
+  for (auto& [view, l] : ended) close_accounts(l.rank);
+  for (auto& [view, l] : ended) ranks_[l.rank].gone = true;
+  for (auto& [view, l] : ended) {
+    forget_names(l.rank);
+    redo_lost(l.rank);
+  }
+  for (auto& [view, l] : ended) {
+    wire::lost_head head;
+    head.flags = wire::lost_closed;
+    head.rank = l.rank;
+    head.view = view;
+    for (rank_t r = 0; r < ranks_.size(); ++r) {
+      if (ranks_[r].alive) out_.send(r, {reinterpret_cast<const std::byte*>(&head), sizeof(head)});
+    }
+  }
+}
+
+// Results that reached a survivor though their maker's DONE did not reach the head.
+void scheduler::commit_reported(loss& l) {
   for (auto& [e, reports] : l.reported) {
     entry& at = entries_[e];
-    if (at.rank != l.rank || !at.value) continue;
+    if (at.state != stage::lost || at.rank != l.rank || !at.value) continue;
+    std::vector<wire::serve> consumers;
+    collect_consumers(e, consumers);
     scratch_serves_.clear();
-    for (const auto& report : reports) scratch_serves_.push_back({report.by, report.item.taken});
-    if (at.state == stage::assigned) unlist_task(e);
+    for (wire::serve report : reports) {
+      std::uint32_t there = 0;
+      for (wire::serve c : consumers) there += c.rank == report.rank ? c.count : 0;
+      scratch_serves_.push_back({report.rank, there - std::min(report.count, there)});
+    }
     blob value = std::move(at.value);
     base::cursor from(value.view());
-    wire::value_view view = wire::get_value(from);
-    commit(e, view);
+    commit(e, wire::get_value(from));
   }
-  close_accounts(l.rank);
+}
 
+wire::failure scheduler::loss_of(object_id id) const {
+  rank_t rank = origin_of(id);
+  return {wire::failure_kind::object_lost,
+          fmt::format("object {:#x} was lost with rank {} ({}), which had made it", id, rank, ranks_[rank].host), {}};
+}
+
+void scheduler::redo_lost(rank_t rank) {
+  const rank_state& r = ranks_[rank];
   std::vector<index> again;
   for (index e = 1; e < entries_.end(); ++e) {
     entry& at = entries_[e];
-    if (at.id == 0 || at.rank != l.rank) continue;
-    if (at.state == stage::assigned) {
-      unlist_task(e);
+    if (at.id == 0) continue;
+    if (at.state == stage::unknown && origin_of(at.id) == rank) {
+      wire::failure why = loss_of(at.id);
+      auto asked = where_asked_.extract(at.id);
+      fail(e, why.kind, why.what);
+      if (asked.empty() || entries_[e].id != asked.key()) continue;
+      for (rank_t asker : asked.mapped()) tell_where(asker, e);
+    } else if (at.rank != rank) {
+      continue;
+    } else if (at.state == stage::lost && (at.flags & is_task)) {
       again.push_back(e);
-    } else if (at.state == stage::produced) {
+    } else if (at.state == stage::lost) {
       fail(e, wire::failure_kind::object_lost,
-           fmt::format("the result was being made for rank {} ({}), which is lost", l.rank, r.host));
+           fmt::format("the result was being made for rank {} ({}), which is lost", rank, r.host));
     } else if (at.state == stage::done && (at.flags & is_actor)) {
       at.rank = no_rank;
-      end_actor(e, true, fmt::format("its rank {} ({}) is lost", l.rank, r.host));
+      end_actor(e, true, fmt::format("its rank {} ({}) is lost", rank, r.host));
       maybe_free(e);
     }
   }
+  for (index e : again) entries_[e].state = stage::waiting;
+  for (index e : again) wait_for_makers(e);
   for (index e : again) {
-    entry& at = entries_[e];
-    at.rank = no_rank;
-    at.state = stage::waiting;
-    at.unmet = 0;
-    at.flags &= static_cast<std::uint8_t>(~(kept_by_rank | holds_needs));
-    // Those who counted on it as handed out wait again.
-    for (index d = at.dependents; d; d = edges_[d].next_dependent) {
-      if (edges_[d].kind != edge_dep) continue;
-      index task = edges_[d].task;
-      if (entries_[task].state == stage::queued) unqueue(task);
-      if (entries_[task].state == stage::waiting) ++entries_[task].unmet;
-    }
-  }
-  for (index e : again) {
-    entry& at = entries_[e];
-    at.unmet = 0;
-    for (index a = at.arguments; a; a = edges_[a].next_argument) {
-      if (edges_[a].kind == edge_dep && !known_place(entries_[edges_[a].object])) ++at.unmet;
-    }
-  }
-  for (index e : again) {
-    if (entries_[e].state != stage::waiting) continue;  // ended through another one's failure
-    retry(e, l.rank);
+    if (entries_[e].state == stage::waiting) retry(e, rank);  // else it ended through another one's failure
   }
 }
 
@@ -111,11 +140,18 @@ void scheduler::retry(index e, rank_t lost) {
   }
   ++at.attempt;
   ++counters_.retried;
-  if (!ever_feasible(lanes_[at.lane])) {
-    return fail(e, wire::failure_kind::infeasible,
-                fmt::format("{} can never run: {}", title(at), why_infeasible(lanes_[at.lane])));
+}
+
+// Tasks that wait for a place that no rank that is left can give.
+void scheduler::drop_impossible() {
+  for (lane& l : lanes_) {
+    l.possible = ever_feasible(l);
+    while (!l.possible && !l.empty()) {
+      index e = l.ripe.first ? l.ripe.first : l.unripe.first;
+      unqueue(e);
+      fail_impossible(e);
+    }
   }
-  if (at.unmet == 0) ready(e);
 }
 
 // Every count of the lost rank ends, and whatever it still asked for.
@@ -131,14 +167,24 @@ void scheduler::close_accounts(rank_t rank) {
   for (auto& [actor, asked] : where_asked_) std::erase(asked, rank);
 }
 
-// Tasks that wait in a lane for this rank alone can never run now.
+// Names that it had claimed for actors that the head never heard of.
+void scheduler::forget_names(rank_t lost) {
+  std::erase_if(names_, [&](const auto& claim) {
+    index e = by_id_.find(claim.second);
+    bool never_made = origin_of(claim.second) == lost && (!e || entries_[e].state == stage::unknown);
+    if (never_made) named_.erase(claim.second);
+    return never_made;
+  });
+}
+
 void scheduler::unqueue(index e) {
   entry& at = entries_[e];
-  lane& l = lanes_[at.lane];
+  lane::list& l = list_of(e);
   (at.previous ? entries_[at.previous].next : l.first) = at.next;
   (at.next ? entries_[at.next].previous : l.last) = at.previous;
   at.previous = at.next = 0;
   at.state = stage::waiting;
+  at.unmet = 0;  // all its arguments have been handed out
   --queued_;
 }
 

@@ -86,10 +86,11 @@ void scheduler::on_spawned(rank_t from, bytes_view record) {
   index e = touch(head.id);
   ++counters_.spawned;
   entry& made = entries_[e];
+  bool killed = made.flags & actor_over;  // the kill overtook this
   made.function = head.function;
   made.lane = lane_id;
   made.state = stage::waiting;
-  made.flags = static_cast<std::uint8_t>(is_task | wants_push | ((head.flags & wire::spawn_actor) ? is_actor : 0));
+  made.flags |= static_cast<std::uint8_t>(is_task | wants_push | ((head.flags & wire::spawn_actor) ? is_actor : 0));
   scratch_.clear();
   scratch_.put(spawned_rest{head.parent, head.mask, head.name, head.bytes});
   scratch_.append(cursor.take(head.name + std::size_t{head.bytes}));
@@ -101,6 +102,10 @@ void scheduler::on_spawned(rank_t from, bytes_view record) {
 
   if (head.flags & wire::spawn_kept) {
     entries_[e].unmet = 0;
+    for (index a = entries_[e].arguments; a; a = edges_[a].next_argument) {
+      bool awaited = edges_[a].kind == edge_dep && entries_[edges_[a].object].state != stage::done;
+      if (awaited) ++entries_[e].unmet;
+    }
     entries_[e].flags |= kept_by_rank;
     entries_[e].state = stage::assigned;
     entries_[e].rank = from;
@@ -109,10 +114,8 @@ void scheduler::on_spawned(rank_t from, bytes_view record) {
     if (order_.least_load() == 0) ask_recall(from);
     return;
   }
-  if (!ever_feasible(lanes_[lane_id])) {
-    return fail(e, wire::failure_kind::infeasible,
-                fmt::format("{} can never run: {}", title(entries_[e]), why_infeasible(lanes_[lane_id])));
-  }
+  if (!lanes_[lane_id].possible) return fail_impossible(e);
+  if (killed) return fail(e, wire::failure_kind::actor_died, dead_[head.id].first.what);
   if (entries_[e].unmet == 0) ready(e);
 }
 
@@ -143,7 +146,7 @@ void scheduler::on_done(rank_t from, bytes_view record) {
     if (!(entries_[e].flags & is_actor) || value.kind == wire::value_kind::failed) give_needs(e, from);
   }
   if (head.flags & wire::done_to_submitter) entries_[e].flags &= static_cast<std::uint8_t>(~wants_push);
-  commit(e, value);
+  commit(e, value, from);
   if (!was_task) return;
   refill(from);
   if (order_.least_load() == 0) ask_recall(from);
@@ -153,7 +156,11 @@ void scheduler::on_count(rank_t from, bytes_view record) {
   base::cursor cursor(record);
   auto head = cursor.get<wire::count_head>();
   for (std::uint32_t i = 0; i < head.plus; ++i) add_account(touch(cursor.get<object_id>()), from);
-  for (std::uint32_t i = 0; i < head.minus; ++i) drop_account(touch(cursor.get<object_id>()), from);
+  for (std::uint32_t i = 0; i < head.minus; ++i) {
+    index e = by_id_.find(cursor.get<object_id>());
+    if (!e) throw std::logic_error("a rank gives up a ref to an object that is gone");
+    drop_account(e, from);
+  }
   if (head.token == 0) return;
   wire::counted_head answer;
   answer.token = head.token;
@@ -163,7 +170,10 @@ void scheduler::on_count(rank_t from, bytes_view record) {
 void scheduler::on_pull(rank_t from, object_id id) {
   index e = touch(id);
   entry& at = entries_[e];
-  if (at.state == stage::done) return send_value(from, e, 1);
+  if (at.state == stage::done) {
+    send_value(from, e, 0);
+    return maybe_free(e);
+  }
   index pull = edges_.add();
   edges_[pull].object = e;
   edges_[pull].task = from;
@@ -174,6 +184,7 @@ void scheduler::on_pull(rank_t from, object_id id) {
   route.rank = from;
   route.object = id;
   route.attempt = at.attempt;
+  route.count = 0;
   out_.send(at.rank, as_bytes(route));
 }
 
@@ -195,6 +206,7 @@ void scheduler::on_publish(rank_t from, bytes_view record) {
     wire::route_head route;
     route.rank = edges_[at].task;
     route.object = head.id;
+    route.count = 0;
     out_.send(from, as_bytes(route));
   }
   handed_.push_back(e);
@@ -204,36 +216,41 @@ void scheduler::on_recalled(rank_t from, bytes_view record) {
   base::cursor cursor(record);
   auto head = cursor.get<wire::recall_head>();
   rank_state& r = ranks_[from];
-  r.recalling = false;
-  r.recall_misses = head.count > 0 ? 0 : std::min(r.recall_misses + 1, 10u);
-  r.recall_pause = head.count > 0 ? 0 : 1u << r.recall_misses;
+  if (!(head.flags & wire::recalled_unasked)) {
+    r.recalling = false;
+    r.recall_misses = head.count > 0 ? 0 : std::min(r.recall_misses + 1, 10u);
+    r.recall_pause = head.count > 0 ? 0 : 1u << r.recall_misses;
+  }
   for (std::uint32_t i = 0; i < head.count; ++i) {
     auto item = cursor.get<wire::recalled_item>();
     index e = by_id_.find(item.id);
     if (!e || entries_[e].rank != from || entries_[e].state != stage::assigned) continue;
     ++counters_.recalled;
-    unlist_task(e);
+    hand_back(e);
     give_needs(e, from);
-    entries_[e].rank = no_rank;
     entries_[e].flags &= static_cast<std::uint8_t>(~kept_by_rank);
-    entries_[e].state = stage::waiting;
-    ready(e);
+    wait_for_makers(e);
   }
+  settle();
+  refill(from);
 }
 
 void scheduler::on_where(rank_t from, object_id actor) {
   index e = touch(actor);
   const entry& at = entries_[e];
-  bool settled = at.state == stage::assigned || at.state == stage::done;
-  if (settled || (at.flags & actor_over)) return tell_where(from, e);
+  bool lives = at.state == stage::assigned || (at.state == stage::done && at.rank != no_rank);
+  bool known = lives ? ranks_[at.rank].alive : at.state == stage::done;
+  if (known || (at.flags & actor_over)) return tell_where(from, e);
   where_asked_[actor].push_back(from);
 }
 
 // A kill, or a rank's word that an actor has ended.
 void scheduler::on_end_actor(rank_t from, const wire::id_head& head) {
+  if (head.flags & wire::end_now) {
+    return end_actor(touch(head.id), true, fmt::format("it was killed from rank {}", from));
+  }
   index e = by_id_.find(head.id);
   if (!e || !(entries_[e].flags & is_actor)) return;
-  if (head.flags & wire::end_now) return end_actor(e, true, fmt::format("it was killed from rank {}", from));
   entry& at = entries_[e];
   if (at.rank != from || at.state != stage::done) return;
   give_needs(e, from);
@@ -292,19 +309,24 @@ void scheduler::on_sync(rank_t from, bytes_view record) {
     auto item = cursor.get<wire::synced_item>();
     wire::value_view value = wire::get_value(cursor);
     index e = by_id_.find(item.object);
-    bool open = e && entries_[e].rank == l.rank && entries_[e].attempt == item.attempt &&
-                (entries_[e].state == stage::assigned || entries_[e].state == stage::produced);
-    if (!open) continue;
-    l.reported[e].push_back({from, item});
-    if (entries_[e].value) continue;
+    if (!e) continue;
+    entry& at = entries_[e];
+    // It said that it had delivered, and the delivery was lost with it.
+    bool told = at.state == stage::done && at.unmet == l.rank && item.waiting > 0;
+    if (told) send_value(from, e, item.waiting);
+    if (at.state != stage::lost || at.rank != l.rank || at.attempt != item.attempt || !value.present()) continue;
+    l.reported[e].push_back({from, item.waiting});
+    if (at.value) continue;
     scratch_value_.clear();
     wire::put_value(scratch_value_, value);
-    entries_[e].value = blob(scratch_value_.view());
+    at.value = blob(scratch_value_.view());
+  }
+  for (std::uint32_t i = 0; i < head.copies; ++i) {
+    index e = by_id_.find(cursor.get<object_id>());
+    if (e && entries_[e].state == stage::done) send_value(from, e, 0);
   }
   l.awaited.erase(from);
-  if (!l.awaited.empty()) return;
-  finish_loss(l);
-  losses_.erase(head.view);
+  finish_losses();
 }
 
 }  // namespace rota::scheduler

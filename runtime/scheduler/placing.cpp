@@ -28,6 +28,7 @@ void scheduler::join(rank_t rank, rank_offer offer) {
   if (r.total.cpus > 0) order_.add(rank, 0);
   // Lanes for a rank or node that was not there yet find it now.
   for (std::uint32_t i = 1; i < lanes_.size(); ++i) {
+    lanes_[i].possible = ever_feasible(lanes_[i]);
     if (lanes_[i].where == wire::where_kind::on_rank && lanes_[i].target == rank) r.pinned.push_back(i);
   }
   refill(rank);
@@ -44,6 +45,7 @@ std::uint32_t scheduler::intern(const shape_key& key, const wire::resources& nee
   made.where = key.where;
   made.target = key.target;
   made.simple = needs.cpus <= wire::resources::unit && needs.others.empty();
+  made.possible = ever_feasible(made);
   lanes_.push_back(made);
   auto by_priority = [this](std::uint32_t a, std::uint32_t b) { return lanes_[a].priority > lanes_[b].priority; };
   auto insert = [&](std::vector<std::uint32_t>& list) {
@@ -78,7 +80,7 @@ bool scheduler::ever_feasible(const lane& l) const {
 
 std::string scheduler::why_infeasible(const lane& l) const {
   if (l.where == wire::where_kind::on_rank) {
-    if (l.target >= ranks_.size()) return fmt::format("it asks for rank {}, and there are {}", l.target, ranks_.size());
+    if (l.target >= ranks_.size() || !ranks_[l.target].joined) return fmt::format("it asks for rank {}, and there are {}", l.target, ranks_.size());
     const rank_state& r = ranks_[l.target];
     return fmt::format("it asks for {} on rank {} ({}), which {}", describe(l.needs), l.target, r.host,
                        r.alive ? "offers " + describe(r.total) : "is lost");
@@ -98,6 +100,18 @@ std::string scheduler::why_infeasible(const lane& l) const {
 }
 
 void scheduler::ready(index e) { ready_.push_back(e); }
+
+// What was handed to a rank has come back: those who counted on it as handed out wait again.
+void scheduler::hand_back(index e) {
+  const entry& at = entries_[e];
+  if (at.state == stage::assigned) unlist_task(e);
+  for (index d = at.dependents; d; d = edges_[d].next_dependent) {
+    if (edges_[d].kind != edge_dep) continue;
+    index task = edges_[d].task;
+    if (entries_[task].state == stage::queued) unqueue(task);  // all its arguments were handed out
+    if (entries_[task].state == stage::waiting) ++entries_[task].unmet;
+  }
+}
 
 // Placing a task lets its dependents become ready, whose placing...: a loop instead of a recursion as deep as a chain.
 void scheduler::settle() {
@@ -121,19 +135,47 @@ void scheduler::settle() {
   settling_ = false;
 }
 
+// Back to the start: ready once the makers of all arguments have been handed out.
+void scheduler::wait_for_makers(index e) {
+  entry& at = entries_[e];
+  at.state = stage::waiting;
+  at.rank = no_rank;
+  at.unmet = 0;
+  for (index a = at.arguments; a; a = edges_[a].next_argument) {
+    if (edges_[a].kind == edge_dep && !known_place(entries_[edges_[a].object])) ++at.unmet;
+  }
+  if (at.unmet == 0) ready(e);
+}
+
 void scheduler::place(index e) {
   entry& at = entries_[e];
+  if (at.state != stage::waiting || at.unmet > 0) return;  // it became ready twice, or a producer came back since
+  std::uint32_t awaited = 0;
   for (index a = at.arguments; a; a = edges_[a].next_argument) {
     const entry& object = entries_[edges_[a].object];
-    if (edges_[a].kind != edge_dep || object.state != stage::done) continue;
+    if (edges_[a].kind != edge_dep) continue;
+    if (object.state != stage::done) {
+      ++awaited;
+      continue;
+    }
     wire::value_view value = value_of(object);
     if (value.kind == wire::value_kind::failed) {
       scratch_serves_.clear();
       return commit(e, value);
     }
   }
+  at.unmet = awaited;
+  if (!lanes_[at.lane].possible) return fail_impossible(e);
   if (std::optional<rank_t> rank = choose(e, lanes_[at.lane])) return assign(e, *rank);
   enqueue(e, at.attempt > 0);
+}
+
+void scheduler::fail_impossible(index e) {
+  const lane& l = lanes_[entries_[e].lane];
+  bool lost = l.where == wire::where_kind::on_rank && l.target < ranks_.size() && ranks_[l.target].joined &&
+              !ranks_[l.target].alive;
+  fail(e, lost ? wire::failure_kind::rank_lost : wire::failure_kind::infeasible,
+       fmt::format("{} can never run: {}", title(entries_[e]), why_infeasible(l)));
 }
 
 std::uint32_t scheduler::depth(const rank_state& r) const {
@@ -142,19 +184,26 @@ std::uint32_t scheduler::depth(const rank_state& r) const {
   return slots + 1 + std::min(static_cast<std::uint32_t>(ahead), most_depth);
 }
 
-bool scheduler::has_room(const lane& l, rank_t rank) const {
+// Ripe: the task could start at once. So it may go to any rank with an idle slot, however many tasks wait there for
+// arguments: one of them may wait for this one.
+bool scheduler::has_room(const lane& l, rank_t rank, bool ripe) const {
   const rank_state& r = ranks_[rank];
   if (!feasible(l, rank)) return false;
-  if (l.simple && l.needs.cpus <= r.room.cpus) return r.outstanding - std::min(r.blocked, r.outstanding) < depth(r);
+  if (l.simple && l.needs.cpus <= r.room.cpus) {
+    if (r.outstanding - std::min(r.blocked, r.outstanding) < depth(r)) return true;
+    std::uint32_t idle = r.blocked + r.waiting;
+    return ripe && std::int64_t{r.outstanding - std::min(idle, r.outstanding)} * wire::resources::unit < r.total.cpus;
+  }
   if (!l.needs.fits_in(r.room)) return false;
-  std::int64_t busy = r.cpu_load - std::int64_t{r.blocked} * wire::resources::unit;
+  std::int64_t busy = r.cpu_load - std::int64_t{r.blocked} * wire::resources::unit - (ripe ? r.waiting_load : 0);
   return busy < r.total.cpus;
 }
 
 std::optional<rank_t> scheduler::choose(index e, const lane& l) {
+  bool ripe = entries_[e].unmet == 0;
   if (l.where == wire::where_kind::on_rank) {
     auto rank = static_cast<rank_t>(l.target);
-    return has_room(l, rank) ? std::optional(rank) : std::nullopt;
+    return has_room(l, rank, ripe) ? std::optional(rank) : std::nullopt;
   }
   if (l.where == wire::where_kind::anywhere) {
     for (index a = entries_[e].arguments; a; a = edges_[a].next_argument) {
@@ -163,14 +212,14 @@ std::optional<rank_t> scheduler::choose(index e, const lane& l) {
       if (edges_[a].kind != edge_dep || maker == no_rank) continue;
       const rank_state& r = ranks_[maker];
       bool light = r.outstanding <= order_.least_load() + locality_slack;
-      if (light && has_room(l, maker)) return maker;
+      if (light && has_room(l, maker, ripe)) return maker;
       break;
     }
   }
   std::optional<rank_t> found;
   order_.from_least(
       [&](rank_t rank) {
-        if (!has_room(l, rank)) return false;
+        if (!has_room(l, rank, ripe)) return false;
         found = rank;
         return true;
       },
@@ -259,6 +308,10 @@ void scheduler::list_task(index e, rank_t rank) {
   r.last = e;
   ++r.outstanding;
   r.cpu_load += lanes_[at.lane].needs.cpus;
+  if (at.unmet > 0) {
+    ++r.waiting;
+    r.waiting_load += lanes_[at.lane].needs.cpus;
+  }
   update_load(rank);
 }
 
@@ -270,7 +323,32 @@ void scheduler::unlist_task(index e) {
   at.previous = at.next = 0;
   --r.outstanding;
   r.cpu_load -= lanes_[at.lane].needs.cpus;
+  if (at.unmet > 0) {
+    --r.waiting;
+    r.waiting_load -= lanes_[at.lane].needs.cpus;
+  }
+  at.unmet = 0;
   update_load(at.rank);
+}
+
+// One of the arguments of a task that has been placed is done.
+void scheduler::argument_done(index e) {
+  entry& at = entries_[e];
+  if (at.state == stage::queued && at.unmet == 1) {
+    unqueue(e);
+    ready(e);  // it may go where an unripe one may not
+  } else if (at.state == stage::queued) {
+    --at.unmet;
+  } else if (at.state == stage::assigned && at.unmet > 0 && --at.unmet == 0) {
+    rank_state& r = ranks_[at.rank];
+    --r.waiting;
+    r.waiting_load -= lanes_[at.lane].needs.cpus;
+  }
+}
+
+lane::list& scheduler::list_of(index e) {
+  lane& l = lanes_[entries_[e].lane];
+  return entries_[e].unmet == 0 ? l.ripe : l.unripe;
 }
 
 // Custom needs are taken from the rank's room while a task runs; an actor holds all its needs, CPUs too, for life.
@@ -302,7 +380,7 @@ void scheduler::update_load(rank_t rank) {
 
 void scheduler::enqueue(index e, bool front) {
   entry& at = entries_[e];
-  lane& l = lanes_[at.lane];
+  lane::list& l = list_of(e);
   at.state = stage::queued;
   at.age = next_age_++;
   ++queued_;
@@ -319,23 +397,15 @@ void scheduler::enqueue(index e, bool front) {
   }
 }
 
-index scheduler::dequeue(lane& l) {
-  index e = l.first;
-  entry& at = entries_[e];
-  l.first = at.next;
-  (l.first ? entries_[l.first].previous : l.last) = 0;
-  at.next = at.previous = 0;
-  at.state = stage::waiting;
-  --queued_;
-  return e;
-}
-
 // The rank has room: hands it what waits for it, best priority first.
 void scheduler::refill(rank_t rank) {
   if (!ranks_[rank].alive || ranks_[rank].total.cpus == 0) return;
   while (queued_ > 0) {
     index e = next_for(rank);
     if (!e) break;
+    std::uint32_t awaited = entries_[e].unmet;
+    unqueue(e);
+    entries_[e].unmet = awaited;
     assign(e, rank);
   }
   // Dry while others have a line of tasks: ask the longest line for some.
@@ -345,32 +415,33 @@ void scheduler::refill(rank_t rank) {
   if (victim && *victim != rank) ask_recall(*victim);
 }
 
-index scheduler::next_for(rank_t rank) {
+// The best queued task for the rank: by priority, then by age. 0: none, or a wide one must have the rank drained first.
+index scheduler::next_for(rank_t rank) const {
   const std::vector<std::uint32_t>* sources[] = {&ranks_[rank].pinned, nullptr, &open_lanes_};
   if (auto node = node_lanes_.find(ranks_[rank].node); node != node_lanes_.end()) sources[1] = &node->second;
-  lane* best = nullptr;
+  index best = 0;
+  std::int32_t priority = 0;
   bool blocked = false;
-  auto older = [this](const lane& a, const lane& b) {
-    return static_cast<std::int32_t>(entries_[a.first].age - entries_[b.first].age) < 0;
-  };
   for (const auto* source : sources) {
     if (!source) continue;
     for (std::uint32_t id : *source) {
-      lane& l = lanes_[id];
-      if (best && l.priority < best->priority) break;
-      if (!l.first || !feasible(l, rank)) continue;
-      bool later = best && l.priority == best->priority && older(*best, l);
+      const lane& l = lanes_[id];
+      if (best && l.priority < priority) break;
+      if (l.empty() || !feasible(l, rank)) continue;
+      bool ripe = l.ripe.first != 0;
+      bool room = has_room(l, rank, ripe);
+      // A wide task waits for the rank to drain: younger ones must not keep it busy for ever.
+      bool drains = !room && ripe && !l.simple && l.needs.fits_in(ranks_[rank].room);
+      if (!room && !drains) continue;
+      index e = ripe ? l.ripe.first : l.unripe.first;
+      bool later = best && l.priority == priority && static_cast<std::int32_t>(entries_[best].age - entries_[e].age) < 0;
       if (later) continue;
-      if (has_room(l, rank)) {
-        best = &l;
-        blocked = false;
-      } else if (!l.simple && l.needs.fits_in(ranks_[rank].room)) {
-        best = &l;  // a wide task waits for the rank to drain: younger ones must not keep it busy for ever
-        blocked = true;
-      }
+      best = e;
+      priority = l.priority;
+      blocked = drains;
     }
   }
-  return best && !blocked ? dequeue(*best) : 0;
+  return blocked ? 0 : best;
 }
 
 void scheduler::ask_recall(rank_t victim) {

@@ -76,13 +76,16 @@ class scheduler {
   struct rank_state {
     bool joined = false;
     bool alive = false;
+    bool gone = false;  // lost, and every survivor has said what it has from it
     std::uint32_t node = 0;
     std::string host;
     wire::resources total;
     wire::resources room;   // total less what actors hold for life and what tasks with custom needs hold
     std::uint32_t outstanding = 0;  // tasks handed to it and not done
     std::uint32_t blocked = 0;      // of them, those that wait in get
+    std::uint32_t waiting = 0;      // of them, those with arguments that are not done
     std::int64_t cpu_load = 0;      // cpus of the outstanding ones
+    std::int64_t waiting_load = 0;  // cpus of the waiting ones
     index first = 0, last = 0;      // they, oldest first
     float task_ns = 20'000;         // recent time of a task
     bool recalling = false;
@@ -93,11 +96,8 @@ class scheduler {
   struct loss {
     rank_t rank;
     std::set<rank_t> awaited;  // survivors that have not answered
-    struct received {
-      rank_t by;
-      wire::synced_item item;
-    };
-    std::unordered_map<index, std::vector<received>> reported;
+    // What survivors have from it: who, and how many tasks there still wait for a delivery.
+    std::unordered_map<index, std::vector<wire::serve>> reported;
   };
   struct shape_key {
     std::string needs;  // encoded
@@ -136,13 +136,18 @@ class scheduler {
   // placing.cpp: lanes and ranks
   std::uint32_t intern(const shape_key& key, const wire::resources& needs, std::uint8_t code);
   bool feasible(const lane& l, rank_t rank) const;
-  bool ever_feasible(const lane& l) const;
+  bool ever_feasible(const lane& l) const;  // walks the ranks: lane::possible remembers it
+  void fail_impossible(index e);
   std::string why_infeasible(const lane& l) const;
   void ready(index e);
+  void hand_back(index e);
+  void wait_for_makers(index e);
   void settle();  // works off ready_ and handed_ until nothing follows from anything
   void place(index e);
   std::optional<rank_t> choose(index e, const lane& l);
-  bool has_room(const lane& l, rank_t rank) const;
+  bool has_room(const lane& l, rank_t rank, bool ripe) const;
+  lane::list& list_of(index e);
+  void argument_done(index e);
   std::uint32_t depth(const rank_state& r) const;
   void assign(index e, rank_t rank);
   void send_assign(index e, rank_t rank);
@@ -151,15 +156,14 @@ class scheduler {
   void take_needs(index e, rank_t rank);
   void give_needs(index e, rank_t rank);
   void enqueue(index e, bool front);
-  index dequeue(lane& l);
   void unqueue(index e);
   void refill(rank_t rank);
-  index next_for(rank_t rank);
+  index next_for(rank_t rank) const;
   void update_load(rank_t rank);
   void ask_recall(rank_t victim);
 
   // committing.cpp: values and consumers
-  void commit(index e, const wire::value_view& value);
+  void commit(index e, const wire::value_view& value, rank_t maker = no_rank);
   void serve_dependents(index e, std::vector<wire::serve>& served);
   void fail(index e, wire::failure_kind kind, const std::string& what);
   void send_value(rank_t to, index e, std::uint32_t count);
@@ -170,9 +174,14 @@ class scheduler {
   void tell_where(rank_t to, index e);
 
   // losing.cpp
-  void finish_loss(loss& l);
-  void retry(index e, rank_t lost);
+  void finish_losses();
+  void commit_reported(loss& l);
   void close_accounts(rank_t rank);
+  void redo_lost(rank_t rank);
+  void retry(index e, rank_t lost);
+  void drop_impossible();
+  void forget_names(rank_t lost);
+  wire::failure loss_of(object_id id) const;
 
   wire::outbox& out_;
   base::pool<entry> entries_;

@@ -120,9 +120,9 @@ std::string simulation::what_waits() const {
       text += fmt::format("rank {}: activity {} (job {:#x}) waits for {:#x}{}{}\n", s.rank, id, a.job.id, on,
                           on ? head_->progress_of(on) : "", a.reply ? " (an answer)" : "");
     }
-    text += s.agent_->describe_live(10);
+    text += s.agent_->describe_live(trace_ ? 1000 : 10);
   }
-  return text + head_->describe_live(10);
+  return text + head_->describe_live(trace_ ? 1000 : 10);
 }
 
 void simulation::check_end() {
@@ -155,11 +155,13 @@ void simulation::trace_record(rank_t from, rank_t to, bytes_view record) const {
   constexpr const char* names[] = {"",      "spawned", "assign",   "route", "value",    "done",   "recall",     "recalled",
                                    "blocked", "count",   "counted",  "pull",  "publish",  "where",  "actor_at",   "end_actor",
                                    "call",  "returned", "settle", "free_place", "query", "reply", "lost", "sync"};
-  std::uint64_t words[6] = {};
-  std::memcpy(words, record.data(), std::min(record.size(), sizeof(words)));
-  trace(fmt::format("  {} -> {}: {} {:x} {:x} {:x} {:x} {:x} {:x} ({})", from == no_rank ? "head" : fmt::format("{}", from),
-                    to, names[int(record[0])], words[0], words[1], words[2], words[3], words[4], words[5],
-                    record.size()));
+  std::string text;
+  for (std::size_t at = 0; at < std::min<std::size_t>(record.size(), 320); at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, record.data() + at, std::min<std::size_t>(8, record.size() - at));
+    text += fmt::format(" {:x}", word);
+  }
+  trace(fmt::format("  {} -> {}: {}{}", from == no_rank ? "head" : fmt::format("{}", from), to, names[int(record[0])], text));
 }
 
 }  // namespace rota::simulator

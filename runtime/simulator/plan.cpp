@@ -94,6 +94,7 @@ class generator {
   void place(step& s) {
     s.priority = random_.chance(20) ? static_cast<std::int32_t>(random_.below(4)) - 1 : 0;
     std::uint32_t kind = random_.below(100);
+    if (cluster_.cpu_actor && kind >= 5 && kind < 18) return;  // it may hold the only CPU there
     auto ranks = static_cast<std::uint32_t>(cluster_.ranks.size());
     if (kind < 5) {
       s.where = wire::where_kind::spread;
@@ -122,7 +123,7 @@ class generator {
     if (kind < 15 && cluster_.wide && s.where == wire::where_kind::anywhere) {
       s.needs_code = wire::explicit_needs;
       s.needs.cpus = 2 * wire::resources::unit;
-    } else if (kind < 25 && at_top() && s.where == wire::where_kind::anywhere) {
+    } else if (kind < 25 && at_top() && !cluster_.cpu_actor && s.where == wire::where_kind::anywhere) {
       s.needs_code = wire::explicit_needs;
       s.needs.others = {{"lamp", wire::resources::unit}};
       s.job.depth = 0;

@@ -169,7 +169,7 @@ void simulation::submit(site& s, activity& a, const step& todo) {
   put_spec(bytes, todo.job, {});
   agent::submission how;
   how.function = static_cast<std::uint32_t>(todo.job.seed % 100);
-  how.flags = todo.what == op::create ? wire::spawn_actor : std::uint8_t{0};
+  if (todo.what == op::create) how.flags = wire::spawn_actor;
   how.needs_code = todo.needs_code;
   how.needs = &todo.needs;
   how.where = todo.where;

@@ -100,7 +100,7 @@ struct serve {
   std::uint32_t count;
 };
 
-// head -> producer: one more consumer of `object` waits at `rank`.
+// head -> producer: `count` more consumers of `object` wait at `rank`; 0: it only asks for a copy.
 struct route_head {
   message type = message::route;
   std::uint8_t spare[3] = {};
@@ -110,8 +110,9 @@ struct route_head {
   std::uint32_t count = 1;
 };
 
-// producer or head -> consumer. Then: the value. `count` is how many waiting consumers it satisfies (0: a copy for the
-// submitter). A consumer takes exactly one delivery, so a value that comes before its consumer's ASSIGN is kept.
+// producer or head -> consumer. Then: the value. `count` is how many tasks that were handed out before their argument it
+// is for: each takes exactly one delivery, so a value that comes before its consumer's ASSIGN is kept. 0: a copy for
+// whoever asked, dropped where nobody names the object.
 struct value_head {
   message type = message::value;
   std::uint8_t spare[3] = {};
@@ -134,12 +135,15 @@ struct done_head {
 inline constexpr std::uint8_t done_to_submitter = 1;
 
 // recall: head -> rank, give back up to `count` tasks that have not started. recalled: the answer, then `count`
-// recalled_item (0: all have started or wait for arguments). blocked: rank -> head, `count` tasks wait in get now.
+// recalled_item (0: all have started or wait for arguments); recalled_unasked: they do not fit beside the rank's actors.
+// blocked: rank -> head, `count` tasks wait in get now.
 struct recall_head {
   message type = message::recall;
-  std::uint8_t spare[3] = {};
+  std::uint8_t flags = 0;
+  std::uint8_t spare[2] = {};
   std::uint32_t count = 0;
 };
+inline constexpr std::uint8_t recalled_unasked = 1;
 struct recalled_item {
   object_id id = 0;
   std::uint32_t attempt = 0;
@@ -160,7 +164,7 @@ struct counted_head {
   std::uint32_t token = 0;
 };
 
-// pull, where, end_actor, settle: one id. pull: rank -> head, one consumer more waits here. where: rank -> head, which
+// pull, where, end_actor, settle: one id. pull: rank -> head, a copy is wanted here. where: rank -> head, which
 // rank has the actor. end_actor: rank -> head, kill it (end_now), or it has ended (0); head -> rank, end it, at once
 // (end_now) or after the calls that have come. settle: the refs that came with a call or its result are recorded; the
 // sender's hold may go.
@@ -233,18 +237,23 @@ struct query_head {
   std::uint32_t number = 0;
 };
 
-// lost: head -> all. sync: rank -> head. Then (sync): for each result from the lost rank a synced_item and its value.
+// lost: head -> all; once more with lost_closed when every survivor has answered. sync: rank -> head. Then (sync): for
+// each object that came from the lost rank, or that tasks here wait for, a synced_item and its value (none: it has not
+// come); the ids of the copies that were promised and have not come.
 struct lost_head {
   message type = message::lost;
-  std::uint8_t spare[3] = {};
+  std::uint8_t flags = 0;
+  std::uint8_t spare[2] = {};
   rank_t rank = 0;
   std::uint32_t view = 0;
-  std::uint32_t items = 0;  // sync
+  std::uint32_t items = 0;   // sync
+  std::uint32_t copies = 0;  // sync
 };
+inline constexpr std::uint8_t lost_closed = 1;
 struct synced_item {
   object_id object = 0;
   std::uint32_t attempt = 0;
-  std::uint32_t taken = 0;  // deliveries received that no finished task has used
+  std::uint32_t waiting = 0;  // tasks that were handed out to this rank and wait for their delivery
 };
 
 // Writes the fixed part.

@@ -71,7 +71,7 @@ done
 start() {
   local command=("${@:2}")
   [[ $1 == 0 ]] || command=("$ROTA_LAUNCH" "$@")
-  setsid env --default-signal=INT,QUIT "${command[@]}" >"$work/out" 2>"$work/err" </dev/null &
+  setsid env --default-signal=INT,QUIT "$mark" "${command[@]}" >"$work/out" 2>"$work/err" </dev/null &
   started=$!
   await "$notes/ready"
 }
@@ -114,4 +114,4 @@ for killed in 0 1 2 3; do
   expect_count err 1 "rank $killed .*$(hostname).*(lost|killed)"
   expect_nothing_left
 done
-exit $bad
+verdict

@@ -11,21 +11,22 @@ if [[ -z ${ROTA_TEST_SHM-} ]]; then
   echo "no private /dev/shm is allowed here: what needs one is left out"
 fi
 unset ROTA_LOG ROTA_STORE ROTA_CPUS ROTA_RESOURCES ROTA_SHUTDOWN_TIMEOUT
-export TMPDIR ROTA_TEST_MARK=$$.$RANDOM
+export TMPDIR
+mark=ROTA_TEST_MARK=$$.$RANDOM # in the environment of what a test starts
 work=$(mktemp -d)
 TMPDIR=$work/tmp
 mkdir "$TMPDIR"
 bad=0
 case=start
+cases=0
 
-# Every process that a test here started, by the mark in its environment.
-ours() { { grep -lzsx "ROTA_TEST_MARK=$ROTA_TEST_MARK" /proc/[0-9]*/environ || true; } | tr -dc '0-9\n'; }
+# Every process that a test here started.
+ours() { { grep -lzsx "$mark" /proc/[0-9]*/environ || true; } | tr -dc '0-9\n'; }
 kill_ours() { ours | xargs -r kill -9 2>/dev/null || true; }
 trap 'kill_ours; rm -rf "$work"' EXIT
 
 say() {
   echo "FAIL: $case: $*"
-  # shellcheck disable=SC2034 # the scripts end with it
   bad=1
 }
 show() { for name in out err; do sed "s/^/    $name: /" "$work/$name" | tail -n 30; done; }
@@ -35,7 +36,7 @@ run() {
   local start=$EPOCHREALTIME command=("$@")
   [[ $1 == 0 ]] && command=("${@:2}") || command=("$ROTA_LAUNCH" "$@")
   status=0
-  timeout -k 5 60 "${command[@]}" >"$work/out" 2>"$work/err" </dev/null || status=$?
+  timeout -k 5 60 env "$mark" "${command[@]}" >"$work/out" 2>"$work/err" </dev/null || status=$?
   took=$(((${EPOCHREALTIME/./} - ${start/./}) / 1000))
   [[ $status -lt 124 || $status -gt 125 || $took -lt 59000 ]] || say "hangs"
 }
@@ -43,6 +44,7 @@ run() {
 # fresh NAME: the name of the case and an empty $notes folder for its files.
 fresh() {
   case=$1
+  ((++cases))
   notes=$work/notes
   rm -rf "$notes"
   mkdir "$notes"
@@ -91,4 +93,10 @@ expect_nothing_left() {
   left=$(find "$TMPDIR" -mindepth 1 -not -type d)
   [[ -z $left ]] || say "left in the temporary folder: $left"
   rm -rf "${TMPDIR:?}"/*
+}
+
+# verdict: ends the script.
+verdict() {
+  echo "$cases cases"
+  exit "$bad"
 }

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "runtime/agent/object.h"
+#include "runtime/wire/resources.h"
+
+// What an agent consists of; nobody else's business.
+namespace rota::agent {
+
+using index = std::uint32_t;  // in a pool; 0: none
+
+enum class job_kind : std::uint8_t { task, construct, call, destroy };
+
+struct block {
+  void operator()(std::byte* p) const { std::free(p); }
+};
+struct job {
+  job_kind kind = job_kind::task;
+  bool ready = false, started = false, waits = false, counts_blocked = false;
+  bool owns = false;       // a call whose caller is lost: its refs have handles and accounts of this rank
+  std::uint8_t flags = 0;  // wire::assign_to_submitter, wire::spawn_actor
+  std::uint8_t needs_code = wire::one_cpu;
+  std::uint16_t attempt = 0;
+  std::uint32_t function = 0;
+  object_id id = 0;
+  std::uint64_t mask = 0;
+  std::uint32_t deps = 0, held = 0, name = 0, bytes = 0;
+  std::unique_ptr<std::byte, block> body;  // deps, held, name, bytes
+  std::uint32_t missing = 0;
+  std::uint32_t queue = 0;  // its ready class
+  index previous = 0, next = 0;
+  index parent = 0, children = 0, previous_child = 0, next_child = 0;
+  index actor = 0;
+  rank_t caller = no_rank;       // call
+  std::uint64_t head_sends = 0;  // call: messages to the head when it came
+  object** dep_array() const { return reinterpret_cast<object**>(body.get()); }
+  object** held_array() const { return dep_array() + deps; }
+};
+struct ready_class {
+  std::int32_t priority = 0;
+  wire::resources needs;
+  index first = 0, last = 0;
+  std::uint32_t count = 0;
+};
+struct waiter {
+  index who = 0;
+  index next = 0;
+  bool any = false;  // goes on with any copy of the value: a call. Else it takes a delivery of its own
+};
+struct job_list {  // linked by job::next
+  index first = 0, last = 0;
+};
+struct hosted {
+  object_id id = 0;
+  enum : std::uint8_t { announced, constructing, alive, over } state = announced;
+  bool busy = false, listed = false, ending = false;
+  void* instance = nullptr;
+  void (*destroy)(void*) = nullptr;
+  job_list calls;                      // that may run, in this order
+  std::map<rank_t, job_list> stalled;  // by caller: those behind one whose arguments have not come
+  wire::resources held;
+  base::buffer failure;  // not empty: what calls get
+};
+struct pending_call {
+  object_id id = 0;
+  rank_t to = no_rank;
+  object* result = nullptr;
+  object* actor = nullptr;
+  bool returned = false;
+  std::vector<object*> refs;  // held until the other side has been counted
+};
+struct known_actor {
+  rank_t rank = no_rank;
+  std::uint32_t incarnation = 0;
+  std::uint64_t sequence = 0;
+  bool asked = false;
+  base::buffer failure;                // not empty: calls fail with it
+  std::vector<base::buffer> unsent;    // calls that wait to hear where it is
+};
+
+}  // namespace rota::agent

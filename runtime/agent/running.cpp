@@ -1,0 +1,285 @@
+// Tasks of this rank that may start, until DONE.
+#include <algorithm>
+
+#include "runtime/agent/agent.h"
+
+namespace rota::agent {
+namespace {
+
+template <class Head>
+bytes_view as_bytes(const Head& head) {
+  return {reinterpret_cast<const std::byte*>(&head), sizeof(head)};
+}
+
+}  // namespace
+
+std::uint32_t agent::class_of(std::int32_t priority, std::uint8_t code, const wire::resources* needs) {
+  if (code == wire::one_cpu && priority == 0 && common_class_) return common_class_;
+  wire::resources wanted;
+  if (code == wire::one_cpu) wanted.cpus = wire::resources::unit;
+  if (code == wire::explicit_needs) wanted = *needs;
+  for (std::uint32_t c : class_order_) {
+    if (classes_[c].priority == priority && classes_[c].needs == wanted) return c;
+  }
+  auto c = static_cast<std::uint32_t>(classes_.size());
+  classes_.emplace_back();
+  classes_[c].priority = priority;
+  classes_[c].needs = wanted;
+  auto before = std::find_if(class_order_.begin(), class_order_.end(),
+                             [&](std::uint32_t other) { return classes_[other].priority < priority; });
+  class_order_.insert(before, c);
+  return c;
+}
+
+void agent::make_ready(index j) {
+  job& at = jobs_[j];
+  if (at.kind == job_kind::call) return call_ready(j);
+  if (!failed_dep(j)) {
+    at.ready = true;
+    list_ready(j);
+    if (classes_[at.queue].needs.cpus > capacity_) give_back_unfit();
+    return;
+  }
+  // One failure brings the next: a loop instead of a recursion as deep as a chain.
+  failing_.push_back(j);
+  if (failing_now_) return;
+  failing_now_ = true;
+  while (!failing_.empty()) {
+    index next = failing_.back();
+    failing_.pop_back();
+    base::buffer copy;
+    copy.append(failed_dep(next)->bytes());
+    fail_job(next, copy.view());
+  }
+  failing_now_ = false;
+}
+
+void agent::list_ready(index j) {
+  ready_class& c = classes_[jobs_[j].queue];
+  jobs_[j].previous = c.last;
+  jobs_[j].next = 0;
+  (c.last ? jobs_[c.last].next : c.first) = j;
+  c.last = j;
+  ++c.count;
+  ++ready_tasks_;
+}
+
+void agent::unlist_ready(index j) {
+  job& at = jobs_[j];
+  ready_class& c = classes_[at.queue];
+  (at.previous ? jobs_[at.previous].next : c.first) = at.next;
+  (at.next ? jobs_[at.next].previous : c.last) = at.previous;
+  at.previous = at.next = 0;
+  --c.count;
+  --ready_tasks_;
+  if (!at.parent) return;
+  (at.previous_child ? jobs_[at.previous_child].next_child : jobs_[at.parent].children) = at.next_child;
+  if (at.next_child) jobs_[at.next_child].previous_child = at.previous_child;
+  at.previous_child = at.next_child = 0;
+  at.parent = 0;
+}
+
+std::optional<work> agent::next() {
+  if (!ready_actors_.empty()) {
+    index a = ready_actors_.front();
+    ready_actors_.pop_front();
+    hosted& h = hosted_[a];
+    h.listed = false;
+    h.busy = true;
+    return start(pop(h.calls));
+  }
+  for (std::uint32_t id : class_order_) {
+    ready_class& c = classes_[id];
+    if (!c.first) continue;
+    if (c.needs.fits_in(free_)) {
+      index j = c.first;
+      unlist_ready(j);
+      c.needs.take_from(free_);
+      bool holds = jobs_[j].kind == job_kind::construct && c.needs.cpus > 0;
+      if (holds) capacity_ -= c.needs.cpus;
+      work w = start(j);
+      if (holds) give_back_unfit();
+      return w;
+    }
+    // CPUs come free sooner or later: younger tasks must not take them away one by one from a wide one.
+    if (c.needs.cpus > free_.cpus) break;
+  }
+  return std::nullopt;
+}
+
+std::optional<work> agent::next_child(index parent) {
+  index j = jobs_[parent].children;
+  if (!j || !classes_[jobs_[j].queue].needs.fits_in(free_)) return std::nullopt;
+  unlist_ready(j);
+  classes_[jobs_[j].queue].needs.take_from(free_);
+  return start(j);
+}
+
+std::uint32_t agent::runnable() const {
+  auto count = static_cast<std::uint32_t>(ready_actors_.size());
+  std::int64_t slots = free_.cpus / wire::resources::unit;
+  if (slots > 0) count += std::min(ready_tasks_, static_cast<std::uint32_t>(slots));
+  // Tasks that need no CPU at all.
+  if (slots <= 0) {
+    for (std::uint32_t id : class_order_) {
+      if (classes_[id].first && classes_[id].needs.fits_in(free_)) return count + 1;
+    }
+  }
+  return count;
+}
+
+work agent::start(index j) {
+  job& at = jobs_[j];
+  at.started = true;
+  at.ready = false;
+  work w;
+  w.job = j;
+  w.kind = at.kind;
+  w.attempt = at.attempt;
+  w.function = at.function;
+  w.id = at.id;
+  w.mask = at.mask;
+  w.deps = {at.dep_array(), at.deps};
+  w.held = {at.held_array(), at.held};
+  const std::byte* text = at.body.get() + (at.deps + std::size_t{at.held}) * sizeof(object*);
+  w.name = {reinterpret_cast<const char*>(text), at.name};
+  w.bytes = {text + at.name, at.bytes};
+  if (at.actor) {
+    w.instance = &hosted_[at.actor].instance;
+    w.destroy = &hosted_[at.actor].destroy;
+  }
+  return w;
+}
+
+void agent::finished(index j, const made_value& v, std::uint32_t nanoseconds) {
+  switch (jobs_[j].kind) {
+    case job_kind::task:
+      classes_[jobs_[j].queue].needs.give_back_to(free_);
+      return finish_task(j, v, nanoseconds);
+    case job_kind::construct:
+      return finish_construct(j, v, nanoseconds);
+    case job_kind::call:
+      return finish_call(j, v);
+    case job_kind::destroy:
+      return finish_destroy(j);
+  }
+}
+
+// Sends the result to whoever waits for it, then DONE to the head, then lets the arguments go.
+void agent::finish_task(index j, const made_value& v, std::uint32_t nanoseconds) {
+  job& at = jobs_[j];
+  object* result = find(at.id);
+  publish_all(v.contains);
+  put_contains(v.contains, scratch_ids_);
+  wire::value_view value = v.value;
+  value.contains = scratch_ids_.view();
+  served_.clear();
+  if (result) {
+    result->attempt = at.attempt;
+    pin(*result);
+    send_routes(*result, value, served_);
+  }
+  rank_t submitter = origin_of(at.id);
+  wire::done_head head;
+  if ((at.flags & wire::assign_to_submitter) && submitter == self_) head.flags |= wire::done_to_submitter;
+  if ((at.flags & wire::assign_to_submitter) && submitter != self_ && submitter != head_rank) {
+    head.flags |= wire::done_to_submitter;
+    wire::value_head copy;
+    copy.object = at.id;
+    copy.attempt = at.attempt;
+    scratch_.clear();
+    scratch_.put(copy);
+    wire::put_value(scratch_, value);
+    send(submitter, scratch_.view());
+  }
+  std::uint32_t own = 0;
+  for (wire::serve to : served_) own += to.rank == self_ ? to.count : 0;
+  head.attempt = at.attempt;
+  head.nanoseconds = nanoseconds;
+  head.id = at.id;
+  head.served = static_cast<std::uint32_t>(served_.size());
+  head.blocked = blocked_;
+  blocked_told_ = blocked_;
+  // Refs that outlive the task are counted before the head hears that it is done.
+  std::unique_ptr<std::byte, block> body = std::move(at.body);
+  auto** uses = reinterpret_cast<object**>(body.get());
+  std::uint32_t used = at.deps + at.held;
+  at.deps = at.held = 0;
+  drop_job(j);
+  for (std::uint32_t i = 0; i < used; ++i) unpin(*uses[i]);
+  scratch_.clear();
+  scratch_.put(head);
+  scratch_.append(served_.data(), served_.size() * sizeof(wire::serve));
+  wire::put_value(scratch_, value);
+  send_head(scratch_.view());
+  if (!result) return;
+  if (!result->has_value()) set_value(*result, value, false);
+  if (own > 0) deliver(*result, own);
+  unpin(*result);
+}
+
+void agent::fail_job(index j, bytes_view failure) {
+  made_value v;
+  v.value = wire::failed_value(failure);
+  if (jobs_[j].kind == job_kind::construct) return finish_construct(j, v, 0);
+  finish_task(j, v, 0);
+}
+
+const object* agent::failed_dep(index j) const {
+  const job& at = jobs_[j];
+  for (std::uint32_t i = 0; i < at.deps; ++i) {
+    if (at.dep_array()[i]->kind == wire::value_kind::failed) return at.dep_array()[i];
+  }
+  return nullptr;
+}
+
+void agent::drop_job(index j) {
+  job& at = jobs_[j];
+  for (index c = at.children; c;) {
+    index next = jobs_[c].next_child;
+    jobs_[c].parent = jobs_[c].previous_child = jobs_[c].next_child = 0;
+    c = next;
+  }
+  if (at.kind == job_kind::task || at.kind == job_kind::construct) job_of_.erase(at.id);
+  if (at.counts_blocked) --blocked_;
+  std::unique_ptr<std::byte, block> body = std::move(at.body);
+  auto** uses = reinterpret_cast<object**>(body.get());
+  std::uint32_t used = at.deps + at.held;
+  bool owns = at.owns;
+  jobs_.erase(j);
+  for (std::uint32_t i = 0; i < used; ++i) {
+    unpin(*uses[i]);
+    if (owns) unhold(*uses[i]);
+  }
+}
+
+void agent::blocked(index j, bool parked) {
+  job& at = jobs_[j];
+  if (!at.waits) {
+    at.waits = true;
+    if (at.kind == job_kind::task || at.kind == job_kind::construct) {
+      if (at.kind == job_kind::task) free_.cpus += classes_[at.queue].needs.cpus;
+      ++blocked_;
+      at.counts_blocked = true;
+    }
+  }
+  if (!parked || blocked_ == blocked_told_) return;
+  blocked_told_ = blocked_;
+  wire::recall_head head;
+  head.type = wire::message::blocked;
+  head.count = blocked_;
+  send_head(as_bytes(head));
+}
+
+// The slot may be taken meanwhile: for a moment the rank then runs more than it has slots, which starts nothing new.
+void agent::unblocked(index j) {
+  job& at = jobs_[j];
+  if (!at.waits) return;
+  at.waits = false;
+  if (!at.counts_blocked) return;
+  at.counts_blocked = false;
+  --blocked_;
+  if (at.kind == job_kind::task) free_.cpus -= classes_[at.queue].needs.cpus;
+}
+
+}  // namespace rota::agent
