@@ -105,8 +105,11 @@ void run_chain(const context& run) {
   const auto& submit = rota::remote<next>;
   const medians found = alternate(
       run, "chain", [&] { return walk_chain("chain", submit, submit); }, [] { return 1 / ring_rate(); });
-  report(run,
-         {.bench = "chain", .value = found.rota, .unit = "us", .limit = found.limit, .limit_is = std::string(ring_is)});
+  report(run, {.bench = "chain",
+               .value = found.rota,
+               .unit = "us",
+               .limit = found.limit,
+               .limit_is = std::string("time of ") + ring_is});
 }
 
 void run_relay(const context& run) {

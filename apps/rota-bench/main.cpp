@@ -76,6 +76,9 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return run(argc, argv);
+  } catch (const rota::config_error& error) {
+    std::fprintf(stderr, "rota-bench: %s\n", error.what());
+    return 2;
   } catch (const std::exception& error) {
     bench::show_progress("");
     std::fprintf(stderr, "rota-bench: %s\n", error.what());

@@ -50,11 +50,12 @@ void agent::on_call(rank_t from, bytes_view record) {
   made.mask = head.mask;
   made.actor = a;
   made.caller = from;
+  made.calling_task = head.caller;
   made.head_sends = head_sends_;
   made.missing = 1;
   for (std::uint32_t i = 0; i < head.deps; ++i) {
     object& o = find_or_make(wire::id_at(deps, i));
-    pin(o);
+    ++o.loans;
     made.dep_array()[i] = &o;
     if (o.has_value()) continue;
     ++made.missing;
@@ -63,21 +64,22 @@ void agent::on_call(rank_t from, bytes_view record) {
   }
   for (std::uint32_t i = 0; i < head.held; ++i) {
     object& o = find_or_make(wire::id_at(held, i));
-    pin(o);
+    ++o.loans;
     made.held_array()[i] = &o;
   }
   hosted& h = hosted_[a];
-  bool waits = made.missing > 1 || h.stalled.contains(from);
-  push(waits ? h.stalled[from] : h.calls, j);
+  bool waits = made.missing > 1 || h.stalled.contains({from, head.caller});
+  push(waits ? h.stalled[{from, head.caller}] : h.calls, j);
   if (--made.missing == 0) call_ready(j);
 }
 
-// Calls of one caller start in the order in which they came; those of others need not wait for its arguments.
+// Calls of one caller start in the order in which they came; those of others need not wait for its arguments, which
+// may come from them.
 void agent::call_ready(index j) {
   jobs_[j].ready = true;
   index a = jobs_[j].actor;
   hosted& h = hosted_[a];
-  auto stalled = h.stalled.find(jobs_[j].caller);
+  auto stalled = h.stalled.find({jobs_[j].caller, jobs_[j].calling_task});
   if (stalled != h.stalled.end()) {
     job_list& list = stalled->second;
     while (list.first && jobs_[list.first].ready) push(h.calls, pop(list));
@@ -90,19 +92,24 @@ void agent::call_ready(index j) {
 void agent::list_actor(index a) {
   hosted& h = hosted_[a];
   if (h.state != hosted::alive || h.busy || h.listed) return;
-  while (h.calls.first) {
-    const object* failed = failed_dep(h.calls.first);
-    if (!failed) {
-      h.listed = true;
-      ready_actors_.push_back(a);
-      return;
-    }
+  if (!h.calls.first) return;
+  if (failed_dep(h.calls.first)) return failing_calls_.push_back(a);
+  h.listed = true;
+  ready_actors_.push_back(a);
+}
+
+// The next call cannot run: one of its arguments failed.
+void agent::answer_failed(index a) {
+  hosted& h = hosted_[a];
+  if (h.state != hosted::alive || h.busy || h.listed || !h.calls.first) return;
+  if (const object* failed = failed_dep(h.calls.first)) {
     base::buffer copy;
     copy.append(failed->bytes());
     made_value v;
     v.value = wire::failed_value(copy.view());
     answer(pop(h.calls), v);
   }
+  list_actor(a);
 }
 
 void agent::unlist_actor(index a) {

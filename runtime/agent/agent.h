@@ -90,7 +90,11 @@ class agent {
 
   // -- messages --------------------------------------------------------------------------------------------------
   // Takes a message for this rank. False where it is none of the agent's (store, close, ...).
-  bool receive(rank_t from, bytes_view record);
+  bool receive(rank_t from, bytes_view record) {
+    bool known = take(from, record);
+    work_off_failing();
+    return known;
+  }
   // Sends what has been held back for a batch. Call it before sleeping and before leaving the pump.
   void flush();
 
@@ -142,6 +146,9 @@ class agent {
   void set_made(object& o, const made_value& v, bool lasting);
   void pin(object& o) { ++o.pins; }
   void unpin(object& o);
+  // Keeps the object while a function works on it; not what the head covers, so that its account does not depend on it.
+  void keep(object& o) { ++o.loans; }
+  void unlend(object& o);
   void hold(object& o) { add_handle(o); }
   void unhold(object& o);
   void uncovered(object& o);
@@ -157,7 +164,7 @@ class agent {
   void deliver(object& o, std::uint32_t count);
   void take_early(object& o);
   void send_routes(object& o, const wire::value_view& v, std::vector<wire::serve>& served);
-  void route(object& o, rank_t rank, std::uint32_t count);
+  void route(object& o, wire::serve to);
   void release_place(rank_t owner, std::uint64_t place);
 
   // jobs.cpp
@@ -173,6 +180,7 @@ class agent {
   std::uint32_t class_of(std::int32_t priority, std::uint8_t code, const wire::resources* needs);
   work start(index j);
   void finish_task(index j, const made_value& v, std::uint32_t nanoseconds);
+  void work_off_failing();
   void fail_job(index j, bytes_view failure);
   const object* failed_dep(index j) const;
   void give_back_unfit();
@@ -195,6 +203,7 @@ class agent {
   void push(job_list& list, index j);
   index pop(job_list& list);
   void call_ready(index j);
+  void answer_failed(index a);
   void answer(index j, const made_value& v);
   index host_of(object_id actor);
   void end_hosted(index a);
@@ -206,6 +215,7 @@ class agent {
   void return_failed(rank_t caller, object_id id, bytes_view failure);
 
   // losing.cpp
+  bool take(rank_t from, bytes_view record);
   void on_lost(bytes_view record);
   void count_loans(rank_t lost);
   void end_calls_to(rank_t lost, std::vector<object*>& kept);
@@ -235,6 +245,7 @@ class agent {
   std::deque<index> ready_actors_;
   std::uint32_t ready_tasks_ = 0;
   std::uint32_t blocked_ = 0;
+  std::int64_t blocked_cpus_ = 0;
   std::uint32_t blocked_told_ = 0;
   std::vector<object_id> plus_, minus_;
   std::uint64_t head_sends_ = 0;
@@ -245,8 +256,8 @@ class agent {
   std::unordered_map<std::uint32_t, base::buffer> replies_;
   std::set<rank_t> lost_;
   std::map<std::uint32_t, std::vector<object*>> kept_;  // view -> refs lent to the lost rank, until all have counted
-  std::vector<index> failing_;                          // jobs whose arguments failed
-  bool failing_now_ = false;
+  std::vector<index> failing_;        // jobs whose arguments failed
+  std::vector<index> failing_calls_;  // actors whose next call's have
   std::vector<wire::serve> served_;
   std::vector<object*> dep_scratch_;
   base::buffer scratch_, scratch_ids_;

@@ -44,6 +44,7 @@ void agent::call(object& result, object& actor, const submission& s) {
   head.function = s.function;
   head.actor = actor.id;
   head.id = result.id;
+  head.caller = s.parent ? jobs_[s.parent].id : 0;
   head.mask = s.mask;
   head.sequence = to.sequence++;
   head.incarnation = to.incarnation;
@@ -105,7 +106,7 @@ void agent::on_returned(rank_t from, bytes_view record) {
 
 // The call is over for whoever waits; its refs stay held until the other side is counted (drop_call).
 void agent::complete_call(object& result, const wire::value_view& v, rank_t from, bool settled) {
-  pin(result);
+  keep(result);
   index c = result.call;
   set_value(result, v, true);
   // Refs inside the value are this rank's own now: the actor's rank holds them until the head knows.
@@ -131,6 +132,7 @@ void agent::complete_call(object& result, const wire::value_view& v, rank_t from
     head.id = result.id;
     head.served = static_cast<std::uint32_t>(served_.size());
     head.blocked = blocked_;
+    head.blocked_cpus = blocked_cpus_;
     scratch_.clear();
     scratch_.put(head);
     scratch_.append(served_.data(), served_.size() * sizeof(wire::serve));
@@ -149,7 +151,7 @@ void agent::complete_call(object& result, const wire::value_view& v, rank_t from
   } else {
     call_of_.set(result.id, c);
   }
-  unpin(result);
+  unlend(result);
 }
 
 void agent::drop_call(index c) {

@@ -145,13 +145,13 @@ void agent::on_assign(bytes_view record) {
   for (std::size_t i = 0; i < head.serves; ++i) {
     wire::serve to;
     std::memcpy(&to, serves.data() + i * sizeof(to), sizeof(to));
-    route(find_or_make(made.id), to.rank, to.count);
+    route(find_or_make(made.id), to);
   }
   made.missing = 1;  // not before all waits are listed
   for (wait w : waits) {
     ++jobs_[j].missing;
     bool making = job_of_.find(w.on->id) || (w.on->flags & object::calling);
-    if (w.here && making) route(*w.on, self_, 1);
+    if (w.here && making) route(*w.on, {self_, 1, 0});
     --w.on->claims;
     add_waiter(*w.on, j, false);
     if (w.on->claims >= 0) take_early(*w.on);
@@ -172,7 +172,7 @@ void agent::on_value(rank_t from, bytes_view record) {
   object* known = find(head.object);
   if (!known && head.count == 0) return;
   object& o = known ? *known : find_or_make(head.object);
-  pin(o);
+  keep(o);
   if (!o.has_value()) {
     o.attempt = static_cast<std::uint16_t>(head.attempt);
     if (from != head_rank) {
@@ -182,7 +182,7 @@ void agent::on_value(rank_t from, bytes_view record) {
     set_value(o, v, false);
   }
   if (head.count > 0) deliver(o, head.count);
-  unpin(o);
+  unlend(o);
 }
 
 void agent::on_route(bytes_view record) {
@@ -190,7 +190,7 @@ void agent::on_route(bytes_view record) {
   auto head = cursor.get<wire::route_head>();
   object* known = find(head.object);
   bool making = job_of_.find(head.object) || (known && (known->flags & object::calling));
-  if (making) route(known ? *known : find_or_make(head.object), head.rank, head.count);
+  if (making) route(known ? *known : find_or_make(head.object), {head.rank, head.count, head.count == 0 ? 1u : 0u});
 }
 
 void agent::on_recall(bytes_view record) {

@@ -5,7 +5,7 @@
 
 namespace rota::agent {
 
-bool agent::receive(rank_t from, bytes_view record) {
+bool agent::take(rank_t from, bytes_view record) {
   if (lost_.contains(from)) return true;
   switch (wire::type_of(record)) {
     case wire::message::assign:
@@ -152,8 +152,8 @@ std::string agent::describe_live(std::size_t most) const {
   objects_.for_each([&](object_id id, object* o) {
     if (most == 0) return;
     --most;
-    text += fmt::format("object {:#x} of rank {} on rank {}: {} handles, {} pins, claims {}, flags {:#x}, {}\n", id,
-                        origin_of(id), self_, handle_count(*o), o->pins, o->claims, o->flags,
+    text += fmt::format("object {:#x} of rank {} on rank {}: {} handles, {} pins, {} loans, claims {}, flags {:#x}, {}\n", id,
+                        origin_of(id), self_, handle_count(*o), o->pins, o->loans, o->claims, o->flags,
                         o->has_value() ? "has a value" : "pending");
   });
   return text;

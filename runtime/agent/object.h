@@ -35,6 +35,7 @@ struct object {
   std::uint16_t attempt = 0;
   std::int32_t claims = 0;  // deliveries received less deliveries awaited
   std::uint32_t pins = 0;   // uses on this rank that the head covers: arguments of tasks here, values that contain it
+  std::uint32_t loans = 0;  // arguments of calls to actors here: the caller's hold covers them, until it hears the result
   std::uint32_t waiters = 0;  // jobs that wait for the value, oldest first
   std::uint32_t last_waiter = 0;
   std::uint32_t call = 0;  // calling: the pending call
@@ -63,6 +64,9 @@ inline constexpr std::uint64_t one_drop = std::uint64_t{1} << 32;
 inline std::uint32_t handle_count(const object& o) {
   return static_cast<std::uint32_t>(o.handles.load(std::memory_order_acquire));  // pairs with drop_handle
 }
+// It has handles, or the agent has still to hear that the last went: until then its account, and with it what its
+// value contains, stays.
+inline bool named(const object& o) { return o.handles.load(std::memory_order_acquire) != 0; }  // pairs with drop_handle
 inline void add_handle(object& o) { o.handles.fetch_add(1, std::memory_order_relaxed); }
 
 // Gives up a handle. True if it was the last: the caller then tells the agent (agent::dropped) exactly once.

@@ -111,12 +111,17 @@ wire::value_view agent::view_of(const object& o) {
 }
 
 // A use that the head covered ends. Handles that are left need an account of their own.
+// Not on loans that are left: they may come back to this very handle in a circle of calls.
 void agent::unpin(object& o) {
   if (--o.pins == 0) uncovered(o);
 }
 
+void agent::unlend(object& o) {
+  if (--o.loans == 0 && o.pins == 0) uncovered(o);
+}
+
 void agent::uncovered(object& o) {
-  if (handle_count(o) > 0 && !(o.flags & (object::counted | object::local | object::calling))) count_plus(o);
+  if (named(o) && !(o.flags & (object::counted | object::local))) count_plus(o);
   erase_if_unused(o);
 }
 
@@ -126,7 +131,7 @@ void agent::count_plus(object& o) {
 }
 
 void agent::count_minus(object& o) {
-  o.flags &= static_cast<std::uint16_t>(~object::counted);
+  o.flags &= static_cast<std::uint16_t>(~(object::counted | object::pushed));  // the push may be left out now
   minus_.push_back(o.id);
 }
 
@@ -145,9 +150,8 @@ void agent::erase_if_unused(object& first) {
   object* at = &first;
   for (;;) {
     object& o = *at;
-    bool named = static_cast<std::uint32_t>(o.handles.load(std::memory_order_acquire)) > 0;  // pairs with drop_handle
-    if (!named && (o.flags & object::counted)) count_minus(o);
-    bool used = o.handles.load(std::memory_order_acquire) != 0 || o.pins > 0 || o.claims != 0 || o.waiters != 0 ||
+    if (!named(o) && (o.flags & object::counted)) count_minus(o);
+    bool used = named(o) || o.pins > 0 || o.loans > 0 || o.claims != 0 || o.waiters != 0 ||
                 o.routes != nullptr || (o.flags & object::calling);
     if (!used) {
       objects_.erase(o.id);
@@ -164,8 +168,7 @@ void agent::erase_if_unused(object& first) {
           inside.handles.fetch_sub(one_drop, std::memory_order_acq_rel);  // pairs with drop_handle
         } else {
           if (--inside.pins > 0) continue;
-          bool needs_account = handle_count(inside) > 0 && !(inside.flags & (object::counted | object::local));
-          if (needs_account) count_plus(inside);
+          if (named(inside) && !(inside.flags & (object::counted | object::local))) count_plus(inside);
         }
         more.push_back(&inside);
       }
@@ -187,20 +190,28 @@ void agent::release_place(rank_t owner, std::uint64_t place) {
 }
 
 // Makes an object that only this rank knows known to the head, before another rank hears its name.
-void agent::publish(object& o) {
-  if (!(o.flags & object::local)) return;
-  o.flags = static_cast<std::uint16_t>((o.flags & ~object::local) | object::counted);
-  publish_all({o.contains, o.contained});
-  base::buffer record;
-  wire::publish_head head;
-  head.id = o.id;
-  record.put(head);
-  wire::put_value(record, o.has_value() ? view_of(o) : wire::value_view{});
-  send_head(record.view());
+// Values in values are worked off in a loop; the head takes an outer one before what it contains.
+void agent::publish(object& first) {
+  std::vector<object*> open = {&first};
+  while (!open.empty()) {
+    object& o = *open.back();
+    open.pop_back();
+    if (!(o.flags & object::local)) continue;
+    o.flags = static_cast<std::uint16_t>((o.flags & ~object::local) | object::counted);
+    open.insert(open.end(), o.contains, o.contains + o.contained);
+    base::buffer record;
+    wire::publish_head head;
+    head.id = o.id;
+    record.put(head);
+    wire::put_value(record, o.has_value() ? view_of(o) : wire::value_view{});
+    send_head(record.view());
+  }
 }
 
 void agent::publish_all(std::span<object* const> objects) {
-  for (object* o : objects) publish(*o);
+  for (object* o : objects) {
+    if (o->flags & object::local) publish(*o);
+  }
 }
 
 void agent::want(object& o) {
@@ -255,7 +266,7 @@ void agent::forget_waiter(object& o, index j) {
 // `count` deliveries of the value arrived: each is for one task that waits, or for the next to come.
 void agent::deliver(object& o, std::uint32_t count) {
   o.claims += static_cast<std::int32_t>(count);
-  pin(o);
+  keep(o);
   for (; count > 0 && o.waiters; --count) {
     index w = o.waiters;
     index j = waiters_[w].who;
@@ -264,15 +275,16 @@ void agent::deliver(object& o, std::uint32_t count) {
     waiters_.erase(w);
     if (--jobs_[j].missing == 0) make_ready(j);
   }
-  unpin(o);
+  unlend(o);
 }
 
-void agent::route(object& o, rank_t rank, std::uint32_t count) {
+void agent::route(object& o, wire::serve to) {
   if (!o.routes) o.routes = new std::vector<wire::serve>();
-  if (!o.routes->empty() && o.routes->back().rank == rank) {
-    o.routes->back().count += count;
+  if (!o.routes->empty() && o.routes->back().rank == to.rank) {
+    o.routes->back().count += to.count;
+    o.routes->back().copies += to.copies;
   } else {
-    o.routes->push_back({rank, count});
+    o.routes->push_back(to);
   }
 }
 

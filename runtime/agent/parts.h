@@ -34,7 +34,8 @@ struct job {
   index previous = 0, next = 0;
   index parent = 0, children = 0, previous_child = 0, next_child = 0;
   index actor = 0;
-  rank_t caller = no_rank;       // call
+  rank_t caller = no_rank;       // call: the rank, and the task there
+  object_id calling_task = 0;
   std::uint64_t head_sends = 0;  // call: messages to the head when it came
   object** dep_array() const { return reinterpret_cast<object**>(body.get()); }
   object** held_array() const { return dep_array() + deps; }
@@ -53,6 +54,8 @@ struct waiter {
 struct job_list {  // linked by job::next
   index first = 0, last = 0;
 };
+// Calls that run in order: those of one task, call or program on one rank.
+using call_line = std::pair<rank_t, object_id>;
 struct hosted {
   object_id id = 0;
   enum : std::uint8_t { announced, constructing, alive, over } state = announced;
@@ -60,7 +63,7 @@ struct hosted {
   void* instance = nullptr;
   void (*destroy)(void*) = nullptr;
   job_list calls;                      // that may run, in this order
-  std::map<rank_t, job_list> stalled;  // by caller: those behind one whose arguments have not come
+  std::map<call_line, job_list> stalled;  // by caller: those behind one whose arguments have not come
   wire::resources held;
   base::buffer failure;  // not empty: what calls get
 };

@@ -40,18 +40,25 @@ void agent::make_ready(index j) {
     if (classes_[at.queue].needs.cpus > capacity_) give_back_unfit();
     return;
   }
-  // One failure brings the next: a loop instead of a recursion as deep as a chain.
   failing_.push_back(j);
-  if (failing_now_) return;
-  failing_now_ = true;
-  while (!failing_.empty()) {
-    index next = failing_.back();
+}
+
+// At the end of an event: whatever it made fail. Not at once, so that whoever delivers a value has let go of it before
+// the head hears that those who waited for it are done; and a loop, not a recursion as deep as a chain.
+void agent::work_off_failing() {
+  while (!failing_.empty() || !failing_calls_.empty()) {
+    if (!failing_calls_.empty()) {
+      index a = failing_calls_.back();
+      failing_calls_.pop_back();
+      answer_failed(a);
+      continue;
+    }
+    index j = failing_.back();
     failing_.pop_back();
     base::buffer copy;
-    copy.append(failed_dep(next)->bytes());
-    fail_job(next, copy.view());
+    copy.append(failed_dep(j)->bytes());
+    fail_job(j, copy.view());
   }
-  failing_now_ = false;
 }
 
 void agent::list_ready(index j) {
@@ -117,13 +124,17 @@ std::optional<work> agent::next_child(index parent) {
 
 std::uint32_t agent::runnable() const {
   auto count = static_cast<std::uint32_t>(ready_actors_.size());
-  std::int64_t slots = free_.cpus / wire::resources::unit;
-  if (slots > 0) count += std::min(ready_tasks_, static_cast<std::uint32_t>(slots));
-  // Tasks that need no CPU at all.
-  if (slots <= 0) {
-    for (std::uint32_t id : class_order_) {
-      if (classes_[id].first && classes_[id].needs.fits_in(free_)) return count + 1;
-    }
+  std::int64_t cpus = free_.cpus;
+  for (std::uint32_t id : class_order_) {
+    const ready_class& c = classes_[id];
+    if (!c.first) continue;
+    if (c.needs.cpus > cpus) break;  // as in next(): younger tasks wait for a wide one
+    if (!c.needs.fits_in(free_)) continue;
+    std::int64_t fit = c.needs.cpus > 0 ? cpus / c.needs.cpus : c.count;
+    if (!c.needs.others.empty()) fit = 1;
+    fit = std::min<std::int64_t>(fit, c.count);
+    count += static_cast<std::uint32_t>(fit);
+    cpus -= fit * c.needs.cpus;
   }
   return count;
 }
@@ -155,14 +166,18 @@ void agent::finished(index j, const made_value& v, std::uint32_t nanoseconds) {
   switch (jobs_[j].kind) {
     case job_kind::task:
       classes_[jobs_[j].queue].needs.give_back_to(free_);
-      return finish_task(j, v, nanoseconds);
+      finish_task(j, v, nanoseconds);
+      break;
     case job_kind::construct:
-      return finish_construct(j, v, nanoseconds);
+      finish_construct(j, v, nanoseconds);
+      break;
     case job_kind::call:
-      return finish_call(j, v);
+      finish_call(j, v);
+      break;
     case job_kind::destroy:
-      return finish_destroy(j);
+      finish_destroy(j);
   }
+  work_off_failing();
 }
 
 // Sends the result to whoever waits for it, then DONE to the head, then lets the arguments go.
@@ -176,7 +191,7 @@ void agent::finish_task(index j, const made_value& v, std::uint32_t nanoseconds)
   served_.clear();
   if (result) {
     result->attempt = at.attempt;
-    pin(*result);
+    keep(*result);
     send_routes(*result, value, served_);
   }
   rank_t submitter = origin_of(at.id);
@@ -199,6 +214,7 @@ void agent::finish_task(index j, const made_value& v, std::uint32_t nanoseconds)
   head.id = at.id;
   head.served = static_cast<std::uint32_t>(served_.size());
   head.blocked = blocked_;
+  head.blocked_cpus = blocked_cpus_;
   blocked_told_ = blocked_;
   // Refs that outlive the task are counted before the head hears that it is done.
   std::unique_ptr<std::byte, block> body = std::move(at.body);
@@ -215,7 +231,7 @@ void agent::finish_task(index j, const made_value& v, std::uint32_t nanoseconds)
   if (!result) return;
   if (!result->has_value()) set_value(*result, value, false);
   if (own > 0) deliver(*result, own);
-  unpin(*result);
+  unlend(*result);
 }
 
 void agent::fail_job(index j, bytes_view failure) {
@@ -241,14 +257,21 @@ void agent::drop_job(index j) {
     c = next;
   }
   if (at.kind == job_kind::task || at.kind == job_kind::construct) job_of_.erase(at.id);
-  if (at.counts_blocked) --blocked_;
+  if (at.counts_blocked) {
+    --blocked_;
+    blocked_cpus_ -= classes_[at.queue].needs.cpus;
+  }
   std::unique_ptr<std::byte, block> body = std::move(at.body);
   auto** uses = reinterpret_cast<object**>(body.get());
   std::uint32_t used = at.deps + at.held;
-  bool owns = at.owns;
+  bool owns = at.owns, lent = at.kind == job_kind::call;
   jobs_.erase(j);
   for (std::uint32_t i = 0; i < used; ++i) {
-    unpin(*uses[i]);
+    if (lent) {
+      unlend(*uses[i]);
+    } else {
+      unpin(*uses[i]);
+    }
     if (owns) unhold(*uses[i]);
   }
 }
@@ -260,14 +283,15 @@ void agent::blocked(index j, bool parked) {
     if (at.kind == job_kind::task || at.kind == job_kind::construct) {
       if (at.kind == job_kind::task) free_.cpus += classes_[at.queue].needs.cpus;
       ++blocked_;
+      blocked_cpus_ += classes_[at.queue].needs.cpus;
       at.counts_blocked = true;
     }
   }
   if (!parked || blocked_ == blocked_told_) return;
   blocked_told_ = blocked_;
-  wire::recall_head head;
-  head.type = wire::message::blocked;
+  wire::blocked_head head;
   head.count = blocked_;
+  head.cpus = blocked_cpus_;
   send_head(as_bytes(head));
 }
 
@@ -279,6 +303,7 @@ void agent::unblocked(index j) {
   if (!at.counts_blocked) return;
   at.counts_blocked = false;
   --blocked_;
+  blocked_cpus_ -= classes_[at.queue].needs.cpus;
   if (at.kind == job_kind::task) free_.cpus -= classes_[at.queue].needs.cpus;
 }
 

@@ -49,10 +49,10 @@ void scheduler::check() const {
       }
     }
     if (at.state == stage::queued) demand(lanes_[at.lane].possible, "no task waits for a rank that does not exist");
-    if (at.state == stage::queued && (lanes_[at.lane].simple || at.unmet == 0)) {
+    if (at.state == stage::queued && at.unmet == 0) {
       for (rank_t r = 0; r < ranks_.size(); ++r) {
         bool idle = ranks_[r].outstanding <= ranks_[r].blocked + ranks_[r].waiting;
-        demand(!idle || !has_room(lanes_[at.lane], r, at.unmet == 0),
+        demand(!idle || !has_room(lanes_[at.lane], r, true),
                fmt::format("{:#x} does not wait while rank {} fits it and idles", at.id, r));
       }
     }

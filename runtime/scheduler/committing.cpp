@@ -13,13 +13,10 @@ bytes_view as_bytes(const Head& head) {
   return {reinterpret_cast<const std::byte*>(&head), sizeof(head)};
 }
 
-void count_consumer(std::vector<wire::serve>& out, rank_t rank, std::uint32_t count) {
+void count_consumer(std::vector<wire::serve>& out, rank_t rank, bool copy) {
   // Consumers of one rank mostly come in a row; a wide fan-out is merged by the caller.
-  if (!out.empty() && out.back().rank == rank) {
-    out.back().count += count;
-  } else {
-    out.push_back({rank, count});
-  }
+  if (out.empty() || out.back().rank != rank) out.push_back({rank, 0, 0});
+  ++(copy ? out.back().copies : out.back().count);
 }
 
 void merge_by_rank(std::vector<wire::serve>& list) {
@@ -29,6 +26,7 @@ void merge_by_rank(std::vector<wire::serve>& list) {
   for (std::size_t i = 1; i < list.size(); ++i) {
     if (list[i].rank == list[kept].rank) {
       list[kept].count += list[i].count;
+      list[kept].copies += list[i].copies;
     } else {
       list[++kept] = list[i];
     }
@@ -43,15 +41,18 @@ wire::value_view scheduler::value_of(const entry& e) const {
   return wire::get_value(from);
 }
 
-// By rank: how many consumers have been handed to it and wait there, 0 where it only asked for a copy.
-void scheduler::collect_consumers(index e, std::vector<wire::serve>& out) const {
+// By rank: how many consumers have been handed to it and wait there, and how often it asked for a copy. `used`: with
+// consumers that are done already.
+void scheduler::collect_consumers(index e, std::vector<wire::serve>& out, bool used) const {
   for (index at = entries_[e].dependents; at; at = edges_[at].next_dependent) {
     const edge& link = edges_[at];
     if (link.kind == edge_pull) {
-      count_consumer(out, link.task, 0);
+      count_consumer(out, link.task, true);
+    } else if (link.kind == edge_used && used) {
+      count_consumer(out, link.task, false);
     } else if (link.kind == edge_dep && entries_[link.task].state == stage::assigned &&
                !(entries_[link.task].flags & kept_by_rank)) {
-      count_consumer(out, entries_[link.task].rank, 1);
+      count_consumer(out, entries_[link.task].rank, false);
     }
   }
   merge_by_rank(out);
@@ -85,7 +86,7 @@ void scheduler::commit(index e, const wire::value_view& value, rank_t maker) {
   }
   for (index d = std::exchange(at.dependents, 0); d;) {
     index next = std::exchange(edges_[d].next_dependent, 0);
-    if (edges_[d].kind == edge_pull || edges_[d].kind == edge_dead) edges_.erase(d);
+    if (edges_[d].kind != edge_dep) edges_.erase(d);
     d = next;
   }
   rank_t submitter = origin_of(at.id);
@@ -98,22 +99,21 @@ void scheduler::commit(index e, const wire::value_view& value, rank_t maker) {
     dead_.try_emplace(at.id, why, home);
     end_actor(e, true, why.what);
   }
-  drop_edges(e);
+  drop_edges(e, (at.flags & kept_by_rank) ? no_rank : maker);
   maybe_free(e);
 }
 
 void scheduler::serve_dependents(index e, std::vector<wire::serve>& served) {
   if (!entries_[e].dependents) return;
   std::vector<wire::serve> needed;
-  collect_consumers(e, needed);
+  collect_consumers(e, needed, true);
   for (wire::serve want : needed) {
-    bool has_copy = false;
     for (wire::serve had : served) {
       if (had.rank != want.rank) continue;
       want.count -= std::min(had.count, want.count);
-      has_copy = true;
+      want.copies -= std::min(had.copies, want.copies);
     }
-    if (want.count > 0 || !has_copy) send_value(want.rank, e, want.count);
+    if (want.count > 0 || want.copies > 0) send_value(want.rank, e, want.count);
   }
 }
 

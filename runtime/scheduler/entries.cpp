@@ -43,15 +43,17 @@ void scheduler::link_dependent(index object, index at) {
   entries_[object].dependents = at;
 }
 
-// The task is over: its arguments are released. Edges still in the list of an object without a value stay there, dead.
-void scheduler::drop_edges(index task) {
+// The task is over: its arguments are released. Edges still in the list of an object without a value stay there: a
+// task that ran at `used_at` used a delivery of each.
+void scheduler::drop_edges(index task, rank_t used_at) {
   index at = std::exchange(entries_[task].arguments, 0);
   while (at) {
     index next = edges_[at].next_argument;
     index object = edges_[at].object;
     bool listed = edges_[at].kind == edge_dep && entries_[object].state != stage::done;
     if (listed) {
-      edges_[at].kind = edge_dead;
+      edges_[at].kind = used_at == no_rank ? edge_dead : edge_used;
+      edges_[at].task = used_at;
     } else {
       edges_.erase(at);
     }

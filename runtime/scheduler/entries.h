@@ -54,6 +54,7 @@ enum entry_flag : std::uint8_t {
   wants_push = 8,      // the submitter gets the result without asking
   kept_by_rank = 16,   // runs in a slot that its parent's rank holds
   holds_needs = 32,    // its needs are taken from its rank's room
+  has_near = 64,       // it prefers to run where an object is, whose id ends its task blob
 };
 
 // What the head knows of an object, and of the task that makes it. About 80 bytes; docs/protocol.md, "accounts".
@@ -81,15 +82,16 @@ struct entry {
   std::uint8_t flags = 0;
 };
 
-// "Task `task` has `object` as argument" or "rank `task` pulls it". 16 to 20 bytes.
+// "Task `task` has `object` as argument", "a task that had it as argument used a delivery at rank `task` and is done,
+// though the object's own DONE has not come", or "rank `task` pulls it". 16 to 20 bytes.
 struct edge {
   index object = 0;
-  index task = 0;           // pull: the rank
+  index task = 0;           // pull, used: the rank
   index next_argument = 0;  // of the same task
   index next_dependent = 0;  // of the same object
   std::uint8_t kind = 0;     // of edge_kind
 };
-enum edge_kind : std::uint8_t { edge_dep = 1, edge_held = 2, edge_pull = 3, edge_dead = 4 };
+enum edge_kind : std::uint8_t { edge_dep = 1, edge_held = 2, edge_pull = 3, edge_used = 4, edge_dead = 5 };
 
 // The counts of ranks beyond an entry's first: (entry, rank) -> count.
 class account_book {

@@ -73,12 +73,12 @@ void scheduler::commit_reported(loss& l) {
     entry& at = entries_[e];
     if (at.state != stage::lost || at.rank != l.rank || !at.value) continue;
     std::vector<wire::serve> consumers;
-    collect_consumers(e, consumers);
+    collect_consumers(e, consumers, true);
     scratch_serves_.clear();
     for (wire::serve report : reports) {
       std::uint32_t there = 0;
       for (wire::serve c : consumers) there += c.rank == report.rank ? c.count : 0;
-      scratch_serves_.push_back({report.rank, there - std::min(report.count, there)});
+      scratch_serves_.push_back({report.rank, there - std::min(report.count, there), 0});
     }
     blob value = std::move(at.value);
     base::cursor from(value.view());
@@ -109,6 +109,7 @@ void scheduler::redo_lost(rank_t rank) {
     } else if (at.state == stage::lost && (at.flags & is_task)) {
       again.push_back(e);
     } else if (at.state == stage::lost) {
+      forget_used(e);
       fail(e, wire::failure_kind::object_lost,
            fmt::format("the result was being made for rank {} ({}), which is lost", rank, r.host));
     } else if (at.state == stage::done && (at.flags & is_actor)) {
@@ -118,7 +119,10 @@ void scheduler::redo_lost(rank_t rank) {
     }
   }
   for (index e : again) entries_[e].state = stage::waiting;
-  for (index e : again) wait_for_makers(e);
+  for (index e : again) {
+    forget_used(e);
+    wait_for_makers(e);
+  }
   for (index e : again) {
     if (entries_[e].state == stage::waiting) retry(e, rank);  // else it ended through another one's failure
   }

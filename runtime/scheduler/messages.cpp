@@ -40,7 +40,8 @@ void scheduler::receive(rank_t from, bytes_view record) {
       on_recalled(from, record);
       break;
     case wire::message::blocked:
-      ranks_[from].blocked = base::cursor(record).get<wire::recall_head>().count;
+      ranks_[from].blocked = base::cursor(record).get<wire::blocked_head>().count;
+      ranks_[from].blocked_cpus = base::cursor(record).get<wire::blocked_head>().cpus;
       update_load(from);
       refill(from);
       break;
@@ -94,6 +95,10 @@ void scheduler::on_spawned(rank_t from, bytes_view record) {
   scratch_.clear();
   scratch_.put(spawned_rest{head.parent, head.mask, head.name, head.bytes});
   scratch_.append(cursor.take(head.name + std::size_t{head.bytes}));
+  if (head.where == wire::where_kind::near) {
+    made.flags |= has_near;
+    scratch_.put(head.target);
+  }
   made.task = blob(scratch_.view());
   add_account(e, from);
   // Edges are prepended: from last to first, so that a walk meets them in the order of the arguments.
@@ -124,6 +129,7 @@ void scheduler::on_done(rank_t from, bytes_view record) {
   auto head = cursor.get<wire::done_head>();
   rank_state& r = ranks_[from];
   r.blocked = head.blocked;
+  r.blocked_cpus = head.blocked_cpus;
   bytes_view served = cursor.take(head.served * sizeof(wire::serve));
   wire::value_view value = wire::get_value(cursor);
   index e = by_id_.find(head.id);
@@ -142,6 +148,7 @@ void scheduler::on_done(rank_t from, bytes_view record) {
   bool was_task = entries_[e].state == stage::assigned;
   if (was_task) {
     r.task_ns += (static_cast<float>(head.nanoseconds) - r.task_ns) * 0.05f;
+    if (++r.dones % 16 == 0) r.deep = depth(r);
     unlist_task(e);
     if (!(entries_[e].flags & is_actor) || value.kind == wire::value_kind::failed) give_needs(e, from);
   }
@@ -227,6 +234,7 @@ void scheduler::on_recalled(rank_t from, bytes_view record) {
     if (!e || entries_[e].rank != from || entries_[e].state != stage::assigned) continue;
     ++counters_.recalled;
     hand_back(e);
+    if (!(entries_[e].flags & kept_by_rank)) note_used(e, from);
     give_needs(e, from);
     entries_[e].flags &= static_cast<std::uint8_t>(~kept_by_rank);
     wait_for_makers(e);
@@ -291,7 +299,7 @@ void scheduler::on_query(rank_t from, bytes_view record) {
       answer.append(ranks_[i].host.data(), ranks_[i].host.size());
       wire::put_resources(answer, ranks_[i].total);
       wire::resources free = ranks_[i].room;
-      std::int64_t busy = ranks_[i].cpu_load - std::int64_t{ranks_[i].blocked} * wire::resources::unit;
+      std::int64_t busy = ranks_[i].cpu_load - ranks_[i].blocked_cpus;
       free.cpus = std::max<std::int64_t>(0, free.cpus - std::max<std::int64_t>(0, busy));
       wire::put_resources(answer, free);
     }
@@ -315,7 +323,7 @@ void scheduler::on_sync(rank_t from, bytes_view record) {
     bool told = at.state == stage::done && at.unmet == l.rank && item.waiting > 0;
     if (told) send_value(from, e, item.waiting);
     if (at.state != stage::lost || at.rank != l.rank || at.attempt != item.attempt || !value.present()) continue;
-    l.reported[e].push_back({from, item.waiting});
+    l.reported[e].push_back({from, item.waiting, 0});
     if (at.value) continue;
     scratch_value_.clear();
     wire::put_value(scratch_value_, value);

@@ -25,6 +25,7 @@ void scheduler::join(rank_t rank, rank_offer offer) {
   r.node = offer.node;
   r.host = std::move(offer.host);
   r.total = r.room = std::move(offer.total);
+  r.deep = depth(r);
   if (r.total.cpus > 0) order_.add(rank, 0);
   // Lanes for a rank or node that was not there yet find it now.
   for (std::uint32_t i = 1; i < lanes_.size(); ++i) {
@@ -135,6 +136,25 @@ void scheduler::settle() {
   settling_ = false;
 }
 
+// A task that waited at `rank` for arguments that are not done has got them all, and is not there any more.
+void scheduler::note_used(index e, rank_t rank) {
+  for (index a = entries_[e].arguments; a; a = edges_[a].next_argument) {
+    if (edges_[a].kind != edge_dep || entries_[edges_[a].object].state == stage::done) continue;
+    index used = edges_.add();
+    edges_[used].object = edges_[a].object;
+    edges_[used].task = rank;
+    edges_[used].kind = edge_used;
+    link_dependent(edges_[a].object, used);
+  }
+}
+
+// The deliveries that finished tasks used were those of a maker that is lost: the next one does not count them.
+void scheduler::forget_used(index e) {
+  for (index d = entries_[e].dependents; d; d = edges_[d].next_dependent) {
+    if (edges_[d].kind == edge_used) edges_[d].kind = edge_dead;
+  }
+}
+
 // Back to the start: ready once the makers of all arguments have been handed out.
 void scheduler::wait_for_makers(index e) {
   entry& at = entries_[e];
@@ -166,8 +186,18 @@ void scheduler::place(index e) {
   }
   at.unmet = awaited;
   if (!lanes_[at.lane].possible) return fail_impossible(e);
-  if (std::optional<rank_t> rank = choose(e, lanes_[at.lane])) return assign(e, *rank);
+  bool early = awaited > 0 && reserves(e);
+  bool behind = list_of(e).first != 0;  // others like it wait already: no rank has room
+  if (std::optional<rank_t> rank = early || behind ? std::nullopt : choose(e, lanes_[at.lane])) return assign(e, *rank);
   enqueue(e, at.attempt > 0);
+}
+
+// It takes something of a rank for itself when it is handed out, so that it must not be before its arguments are done:
+// what makes them could need just that.
+bool scheduler::reserves(index e) const {
+  const entry& at = entries_[e];
+  const wire::resources& needs = lanes_[at.lane].needs;
+  return !needs.others.empty() || ((at.flags & is_actor) && needs.cpus > 0);
 }
 
 void scheduler::fail_impossible(index e) {
@@ -190,13 +220,24 @@ bool scheduler::has_room(const lane& l, rank_t rank, bool ripe) const {
   const rank_state& r = ranks_[rank];
   if (!feasible(l, rank)) return false;
   if (l.simple && l.needs.cpus <= r.room.cpus) {
-    if (r.outstanding - std::min(r.blocked, r.outstanding) < depth(r)) return true;
+    if (r.outstanding - std::min(r.blocked, r.outstanding) < r.deep) return true;
     std::uint32_t idle = r.blocked + r.waiting;
     return ripe && std::int64_t{r.outstanding - std::min(idle, r.outstanding)} * wire::resources::unit < r.total.cpus;
   }
   if (!l.needs.fits_in(r.room)) return false;
-  std::int64_t busy = r.cpu_load - std::int64_t{r.blocked} * wire::resources::unit - (ripe ? r.waiting_load : 0);
+  std::int64_t busy = r.cpu_load - r.blocked_cpus - (ripe ? r.waiting_load : 0);
   return busy < r.total.cpus;
+}
+
+// Where the object that a task wants to be near is made or lies; no_rank where that says nothing.
+rank_t scheduler::place_of_near(const entry& task) const {
+  bytes_view bytes = task.task.view();
+  index o = by_id_.find(wire::id_at(bytes.last(sizeof(object_id)), 0));
+  if (!o) return no_rank;
+  const entry& object = entries_[o];
+  if (object.state != stage::done) return object.rank;
+  wire::value_view value = value_of(object);
+  return value.kind == wire::value_kind::placed ? value.owner : object.rank;
 }
 
 std::optional<rank_t> scheduler::choose(index e, const lane& l) {
@@ -205,7 +246,10 @@ std::optional<rank_t> scheduler::choose(index e, const lane& l) {
     auto rank = static_cast<rank_t>(l.target);
     return has_room(l, rank, ripe) ? std::optional(rank) : std::nullopt;
   }
-  if (l.where == wire::where_kind::anywhere) {
+  if (entries_[e].flags & has_near) {
+    rank_t beside = place_of_near(entries_[e]);
+    if (beside != no_rank && has_room(l, beside, ripe)) return beside;
+  } else if (l.where == wire::where_kind::anywhere) {
     for (index a = entries_[e].arguments; a; a = edges_[a].next_argument) {
       const entry& object = entries_[edges_[a].object];
       rank_t maker = object.state == stage::assigned ? object.rank : no_rank;
@@ -294,7 +338,7 @@ void scheduler::send_assign(index e, rank_t rank) {
     scratch_.append(serves.data(), serves.size() * sizeof(wire::serve));
   }
   if (l.needs_code == wire::explicit_needs) wire::put_resources(scratch_, l.needs);
-  scratch_.append(rest.rest());
+  scratch_.append(rest.take(fixed.name + std::size_t{fixed.bytes}));
   std::memcpy(scratch_.data(), &head, sizeof(head));
   out_.send(rank, scratch_.view());
 }
@@ -356,7 +400,7 @@ void scheduler::take_needs(index e, rank_t rank) {
   entry& at = entries_[e];
   const wire::resources& needs = lanes_[at.lane].needs;
   bool actor = at.flags & is_actor;
-  if (needs.others.empty() && !(actor && needs.cpus > 0)) return;
+  if (!reserves(e)) return;
   at.flags |= holds_needs;
   if (actor) return needs.take_from(ranks_[rank].room);
   wire::resources custom{0, needs.others};
@@ -434,6 +478,7 @@ index scheduler::next_for(rank_t rank) const {
       bool drains = !room && ripe && !l.simple && l.needs.fits_in(ranks_[rank].room);
       if (!room && !drains) continue;
       index e = ripe ? l.ripe.first : l.unripe.first;
+      if (!ripe && reserves(e)) continue;
       bool later = best && l.priority == priority && static_cast<std::int32_t>(entries_[best].age - entries_[e].age) < 0;
       if (later) continue;
       best = e;

@@ -83,11 +83,14 @@ class scheduler {
     wire::resources room;   // total less what actors hold for life and what tasks with custom needs hold
     std::uint32_t outstanding = 0;  // tasks handed to it and not done
     std::uint32_t blocked = 0;      // of them, those that wait in get
+    std::int64_t blocked_cpus = 0;  // what these asked for
     std::uint32_t waiting = 0;      // of them, those with arguments that are not done
     std::int64_t cpu_load = 0;      // cpus of the outstanding ones
     std::int64_t waiting_load = 0;  // cpus of the waiting ones
     index first = 0, last = 0;      // they, oldest first
     float task_ns = 20'000;         // recent time of a task
+    std::uint32_t deep = 0;         // depth() as of one of the last DONEs
+    std::uint32_t dones = 0;
     bool recalling = false;
     std::uint32_t recall_pause = 0;  // events to let pass before asking again
     std::uint32_t recall_misses = 0;
@@ -111,7 +114,7 @@ class scheduler {
   index touch(object_id id);
   void add_edge(index task, object_id object, edge_kind kind);
   void link_dependent(index object, index e);
-  void drop_edges(index task);
+  void drop_edges(index task, rank_t used_at);
   void add_account(index e, rank_t rank);
   void drop_account(index e, rank_t rank);
   void maybe_free(index e);
@@ -142,11 +145,15 @@ class scheduler {
   void ready(index e);
   void hand_back(index e);
   void wait_for_makers(index e);
+  void forget_used(index e);
+  void note_used(index e, rank_t rank);
   void settle();  // works off ready_ and handed_ until nothing follows from anything
   void place(index e);
   std::optional<rank_t> choose(index e, const lane& l);
+  rank_t place_of_near(const entry& task) const;
   bool has_room(const lane& l, rank_t rank, bool ripe) const;
   lane::list& list_of(index e);
+  bool reserves(index e) const;
   void argument_done(index e);
   std::uint32_t depth(const rank_state& r) const;
   void assign(index e, rank_t rank);
@@ -167,7 +174,7 @@ class scheduler {
   void serve_dependents(index e, std::vector<wire::serve>& served);
   void fail(index e, wire::failure_kind kind, const std::string& what);
   void send_value(rank_t to, index e, std::uint32_t count);
-  void collect_consumers(index e, std::vector<wire::serve>& out) const;
+  void collect_consumers(index e, std::vector<wire::serve>& out, bool used = false) const;
   wire::value_view value_of(const entry& e) const;
   std::string title(const entry& e) const;
   void end_actor(index e, bool now, const std::string& why);

@@ -102,11 +102,14 @@ void simulation::check_cover() const {
   for (const site& s : sites_) {
     if (!s.alive) continue;
     s.agent_->for_each_object([&](const agent::object& o) {
-      if (agent::handle_count(o) == 0 && o.pins == 0) return;
-      if (o.flags & agent::object::local) return;
+      bool named = agent::named(o) || o.pins > 0 || o.loans > 0;
+      bool used = named || o.claims != 0 || o.waiters || o.routes || (o.flags & agent::object::calling);
+      demand(used, fmt::format("{:#x}, which nothing on rank {} uses, is gone", o.id, s.rank));
+      if (!named || (o.flags & agent::object::local)) return;
       demand(!made_known_.contains(o.id) || head_->covered(o.id),
-             fmt::format("{:#x} is kept: rank {} names it ({} handles, {} pins, flags {:#x})",
-                                                  o.id, s.rank, agent::handle_count(o), o.pins, o.flags));
+             fmt::format("{:#x} is kept: rank {} names it ({} handles, {} pins, {} loans, flags {:#x})", o.id, s.rank,
+                         agent::handle_count(o), o.pins, o.loans, o.flags) +
+                 (trace_ ? "\n" + s.agent_->describe_live(1000) : ""));
     });
   }
 }

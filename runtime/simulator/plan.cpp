@@ -24,8 +24,8 @@ class generator {
   }
 
   plan make() {
-    std::uint32_t most = at_top() ? 45 : job_.depth > 0 ? 6 : 2;
-    for (std::uint32_t left = random_.between(at_top() ? 8 : 0, most); left > 0; --left) add_random();
+    std::uint32_t most = at_top() ? 150 : job_.depth > 0 ? 8 : 2;
+    for (std::uint32_t left = random_.between(at_top() ? 10 : 0, most); left > 0; --left) add_random();
     if (at_top()) get_what_is_left();
     for (std::uint8_t i = 0; i < job_.inner; ++i) {
       std::optional<std::uint8_t> flat = pick(is_flat);
@@ -176,11 +176,17 @@ class generator {
       s.job.flags |= fetches;
       s.job.inner = 0;
     }
-    add_register(s);
+    std::uint8_t result = add_register(s);
+    // A method that waited for a call that it makes could wait for itself.
+    if (!(job_.flags & method) || *actor >= given_) return;
+    add(op::drop).reg = result;
+    registers_[result] = type::gone;
   }
 
   void add_get(std::uint8_t reg) {
-    add(op::get).reg = reg;
+    step& s = add(op::get);
+    s.reg = reg;
+    s.opens = static_cast<std::uint8_t>(inside(registers_[reg]).size());
     for (type t : inside(registers_[reg])) registers_.push_back(t);
   }
 

@@ -54,6 +54,7 @@ enum class op : std::uint8_t { put, submit, create, call, get, peek, drop, kill,
 struct step {
   op what = op::pause;
   std::uint8_t reg = 0;                  // get, peek, drop, kill: which; call: the actor
+  std::uint8_t opens = 0;                // get: registers that it adds
   std::vector<std::uint8_t> deps, held;  // registers; put: held lie inside the value
   job_spec job;                          // submit, create, call; put: seed and flags
   // submit, create

@@ -57,16 +57,18 @@ void simulation::start(site& s, const agent::work& w, std::uint32_t parent) {
     a.spec = get_spec(w.bytes, order);
     a.todo = make_plan(shape_, a.spec);
     a.hash = mixed(a.spec.seed);
-    for (agent::object* dep : w.deps) {
+    for (std::size_t n = 0; n < w.deps.size(); ++n) {
+      agent::object* dep = w.deps[n];
       demand(dep->state == agent::object_state::ready, "a job starts when its arguments have values");
       check_value(*dep);
       a.hash = mixed(a.hash, expected_.at(dep->id)->hash);
-      for (std::uint32_t i = 0; i < dep->contained; ++i) add_register(a, dep->contains[i]);
+      std::size_t opens = inside(a.spec.deps[n]).size();
+      for (std::size_t i = 0; i < opens; ++i) add_register(a, dep->contains[i]);
     }
     for (agent::object* held : w.held) add_register(a, held);
     if (w.kind == agent::job_kind::call) {
       std::uint64_t& last = actor_of(w).last_call[order.caller];
-      demand(order.number > last, fmt::format("calls of rank {} run in order", order.caller));
+      demand(order.number > last, fmt::format("calls of {:#x} run in order", order.caller));
       last = order.number;
     }
   }
@@ -98,7 +100,26 @@ void simulation::step_once(site& s, std::uint32_t id) {
   }
 }
 
+// Registers that stay empty because the driver went on after a failure.
+void simulation::add_missing(activity& a, std::size_t count) {
+  a.registers.insert(a.registers.end(), count, nullptr);
+  a.expectations.insert(a.expectations.end(), count, nullptr);
+}
+
+// True if the step uses a register that is missing: it is left out.
+bool simulation::leave_out(activity& a, const step& todo) {
+  auto missing = [&](std::uint8_t reg) { return a.expectations[reg] == nullptr; };
+  bool uses = todo.what != op::put && todo.what != op::submit && todo.what != op::create && todo.what != op::find &&
+              todo.what != op::pause;
+  bool lacks = (uses && missing(todo.reg)) || std::any_of(todo.deps.begin(), todo.deps.end(), missing) ||
+               std::any_of(todo.held.begin(), todo.held.end(), missing) ||
+               (todo.where == wire::where_kind::near && missing(static_cast<std::uint8_t>(todo.target)));
+  if (lacks) add_missing(a, made_by(todo) == type::gone ? todo.opens : 1);
+  return lacks;
+}
+
 void simulation::take_step(site& s, activity& a, const step& todo) {
+  if (leave_out(a, todo)) return;
   switch (todo.what) {
     case op::put:
       return make_put(s, a, todo);
@@ -197,7 +218,7 @@ void simulation::call(site& s, activity& a, const step& todo) {
   agent::object* actor = a.registers[todo.reg];
   std::vector<agent::object*> deps = pick(a, todo.deps), held = pick(a, todo.held);
   base::buffer bytes;
-  put_spec(bytes, todo.job, {s.rank, ++s.calls_made[actor->id]});
+  put_spec(bytes, todo.job, {mixed(s.rank, a.job.id), ++s.calls_made});
   agent::submission how;
   how.function = static_cast<std::uint32_t>(todo.job.seed % 100);
   how.parent = a.job.job;

@@ -64,7 +64,7 @@ class simulation::head_outbox : public wire::outbox {
 };
 
 simulation::simulation(std::uint64_t seed, bool trace) : random_(seed), trace_(trace) {
-  check_every_ = seed % 8 == 0 ? 1 : 20;
+  check_every_ = seed % 8 == 0 || trace ? 1 : 20;
   make_cluster();
 }
 

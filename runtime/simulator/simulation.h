@@ -48,6 +48,8 @@ class simulation {
   void start(site& s, const agent::work& w, std::uint32_t parent);
   void hunt(site& s);
   void step_once(site& s, std::uint32_t id);
+  void add_missing(activity& a, std::size_t count);
+  bool leave_out(activity& a, const step& todo);
   void take_step(site& s, activity& a, const step& todo);
   void make_put(site& s, activity& a, const step& todo);
   void submit(site& s, activity& a, const step& todo);

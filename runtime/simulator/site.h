@@ -49,7 +49,7 @@ struct site {
   std::unordered_map<std::uint64_t, std::uint64_t> heap;  // place -> hash
   std::uint64_t places = 0;
   std::uint64_t sequence = 0;
-  std::map<object_id, std::uint64_t> calls_made;  // by actor
+  std::uint64_t calls_made = 0;
   bool hunt_waits = false, flush_waits = false;
   std::vector<agent::object*> dropping;  // drop_handle said "last", the agent has not heard
 };

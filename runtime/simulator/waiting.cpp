@@ -57,6 +57,7 @@ void simulation::got(site& s, activity& a, agent::object& o) {
   check_value(o);
   if (std::exchange(a.checking, false)) return drop(s, &o);
   if (o.state == agent::object_state::failed) {
+    if (a.spec.flags & driver) return add_missing(a, a.todo.steps[a.at - 1].opens);
     a.failure.clear();
     a.failure.append(o.bytes());
     return;

@@ -95,9 +95,11 @@ struct assign_head {
 };
 inline constexpr std::uint8_t assign_to_submitter = 4;  // send the result to the rank that named the task, too
 
+// Who is to get a value, or has been sent it: so many tasks that wait there, so many that asked for a copy.
 struct serve {
-  rank_t rank;
-  std::uint32_t count;
+  rank_t rank = 0;
+  std::uint32_t count = 0;
+  std::uint32_t copies = 0;
 };
 
 // head -> producer: `count` more consumers of `object` wait at `rank`; 0: it only asks for a copy.
@@ -130,13 +132,13 @@ struct done_head {
   std::uint32_t nanoseconds = 0;  // that it ran, saturating
   object_id id = 0;
   std::uint32_t served = 0;
-  std::uint32_t blocked = 0;  // tasks of this rank that wait in get now: they need no slot
+  std::uint32_t blocked = 0;      // tasks of this rank that wait in get now: they need no slot
+  std::int64_t blocked_cpus = 0;  // what they asked for, in ten-thousandths
 };
 inline constexpr std::uint8_t done_to_submitter = 1;
 
 // recall: head -> rank, give back up to `count` tasks that have not started. recalled: the answer, then `count`
 // recalled_item (0: all have started or wait for arguments); recalled_unasked: they do not fit beside the rank's actors.
-// blocked: rank -> head, `count` tasks wait in get now.
 struct recall_head {
   message type = message::recall;
   std::uint8_t flags = 0;
@@ -144,6 +146,13 @@ struct recall_head {
   std::uint32_t count = 0;
 };
 inline constexpr std::uint8_t recalled_unasked = 1;
+// rank -> head: `count` tasks wait in get now, which asked for `cpus`.
+struct blocked_head {
+  message type = message::blocked;
+  std::uint8_t spare[3] = {};
+  std::uint32_t count = 0;
+  std::int64_t cpus = 0;
+};
 struct recalled_item {
   object_id id = 0;
   std::uint32_t attempt = 0;
@@ -196,13 +205,15 @@ struct actor_at_head {
   std::uint32_t spare2 = 0;
 };
 
-// caller -> actor's rank. Then: deps ids, held ids, bytes. In sequence per caller and incarnation, from 0.
+// caller -> actor's rank. Then: deps ids, held ids, bytes. The calls of one caller, which is a task, another call or (0)
+// a program's own thread, run in the order of their sequence numbers.
 struct call_head {
   message type = message::call;
   std::uint8_t spare[3] = {};
   std::uint32_t function = 0;
   object_id actor = 0;
   object_id id = 0;  // of the result
+  object_id caller = 0;
   std::uint64_t mask = 0;
   std::uint64_t sequence = 0;
   std::uint32_t incarnation = 0;

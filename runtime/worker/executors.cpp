@@ -104,9 +104,7 @@ void process::executor_main(executor& self) {
 }
 
 void process::park(executor& self) {
-  agent_.flush();
-  drain_local();
-  links_.publish(false);
+  if (!settle_down(true)) return;
   std::uint32_t value = self.wake.load();
   idle_.push_back(&self);
   mutex_.unlock();
@@ -138,7 +136,7 @@ void process::run(agent::work& w) {
   task.job = w.job;
   task.id = w.id;
   task.attempt = w.attempt;
-  task.name = w.name;
+  task.name = title_of(w);
   base::buffer failure;
   agent::made_value result;
   result.value.kind = wire::value_kind::inlined;
@@ -185,6 +183,11 @@ void process::run(agent::work& w) {
   agent_.finished(w.job, result, static_cast<std::uint32_t>(std::min<std::uint64_t>(spent, 0xffff'ffff)));
 }
 
+std::string_view process::title_of(const agent::work& w) const {
+  if (!w.name.empty() || w.kind == agent::job_kind::destroy) return w.name;
+  return titles_[w.function];
+}
+
 void process::note_time(std::uint32_t function, std::uint64_t nanoseconds) {
   float& known = function_ns_[function];
   known += (static_cast<float>(nanoseconds) - known) * 0.1f;
@@ -207,8 +210,7 @@ bool process::run_child(std::uint32_t job) {
 // What get() throws elsewhere for an exception of user code.
 base::buffer process::describe_failure(const agent::work& w, thrown cause) const {
   wire::failure f;
-  std::string name(w.name);
-  if (name.empty() && w.kind != agent::job_kind::destroy) name = function_title(functions_.name(w.function));
+  std::string_view name = title_of(w);
   const char* kind = w.kind == agent::job_kind::task ? "task" : w.kind == agent::job_kind::call ? "call" : "actor";
   f.what = fmt::format("{} {} on rank {} ({}) threw {}: {}", kind, name, setup_.rank, setup_.host, cause.type_name,
                        cause.message);

@@ -86,6 +86,10 @@ void links::publish(bool lazily) {
         if (p.out.has_unpublished()) p.out.publish();
         wake(p);
         drain_backlog(p);
+        if (p.backlog.empty()) continue;
+        // Whoever sleeps next, and wherever: the receiver rings when there is room.
+        p.out.want_room(true);
+        drain_backlog(p);
       }
     }
   }

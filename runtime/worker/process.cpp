@@ -20,13 +20,14 @@ process::process(rank_setup setup, config values, function_table functions, mpi:
       head_out_(*this),
       agent_(setup_.rank, setup_.offered, agent_out_),
       function_ns_(functions_.size(), 0.0f) {
+  for (std::uint32_t i = 0; i < functions_.size(); ++i) titles_.push_back(function_title(functions_.name(i)));
   agent_.free_place = [this](std::uint64_t place) { store_.free(place, agent_out_); };
-  agent_.function_name = [this](std::uint32_t function) { return function_title(functions_.name(function)); };
+  agent_.function_name = [this](std::uint32_t function) { return titles_[function]; };
 }
 
 void process::become_head(const std::vector<scheduler::rank_offer>& offers) {
   head_ = std::make_unique<scheduler::scheduler>(head_out_);
-  head_->function_name = [this](std::uint32_t function) { return function_title(functions_.name(function)); };
+  head_->function_name = [this](std::uint32_t function) { return titles_[function]; };
   for (rank_t r = 0; r < offers.size(); ++r) head_->join(r, offers[r]);
 }
 

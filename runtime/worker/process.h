@@ -169,6 +169,7 @@ class process {
   bool spin();
   void sleep(sleeper who, deadline until);
   void park_client(deadline until);
+  bool settle_down(bool executes);
   void ensure_helper();
   void helper_main(const std::stop_token& stop);
   helper_mode help(std::uint64_t& seen);
@@ -182,6 +183,7 @@ class process {
   void add_executor();
   bool run_child(std::uint32_t job);
   void note_time(std::uint32_t function, std::uint64_t nanoseconds);
+  std::string_view title_of(const agent::work& w) const;
   base::buffer describe_failure(const agent::work& w, thrown cause) const;
 
   // process.cpp
@@ -192,6 +194,7 @@ class process {
   rank_setup setup_;
   config values_;
   function_table functions_;
+  std::vector<std::string> titles_;  // of the functions, for messages and this_task()
   mpi::node_window& window_;
   links links_;
   store_link store_;

@@ -72,6 +72,11 @@ void process::enter() {
 // A program's thread leaves the pump: everything it caused is on its way, and somebody will take in what comes next.
 void process::leave() {
   drain_local();
+  // Counts may wait for company only where the helper will soon look.
+  if (agent_.has_unsent_counts() && helper_ != helper_mode::ticking) {
+    agent_.flush();
+    drain_local();
+  }
   wake_others(false);
   links_.publish(false);
   throttled_.store(links_.throttled(), std::memory_order_relaxed);
@@ -206,7 +211,8 @@ void process::wake_others(bool by_helper) {
   // Everyone computes or waits in get. A free slot gets a thread at once; calls of actors when the helper sees that
   // nobody comes back soon.
   std::uint32_t computing = live_executors_ - in_get_;
-  if (computing < setup_.slots || by_helper) add_executor();
+  if (computing < setup_.slots || by_helper) return add_executor();
+  ensure_helper();
 }
 
 // Looks for a while before sleeping. True: something came, look again. Called with the pump, which others get meanwhile.
@@ -214,7 +220,7 @@ bool process::spin() {
   links_.publish(false);
   owed_since_ = 0;
   std::uint64_t until = base::now_ns() + spin_ns;
-  do {
+  for (int look = 1;; ++look) {
     if (links_.anything_waits() || drops_wait_.load(std::memory_order_acquire)) return true;
     if (wanted_.load(std::memory_order_relaxed) > 0) {
       mutex_.unlock();
@@ -225,17 +231,27 @@ bool process::spin() {
     if (setup_.crowded) {
       sched_yield();
     } else {
-      for (int i = 0; i < 8; ++i) relax();
+      relax();
     }
-  } while (base::now_ns() < until);
-  return false;
+    constexpr int looks_per_clock = 16;
+    if ((setup_.crowded || look % looks_per_clock == 0) && base::now_ns() >= until) return false;
+  }
+}
+
+// Before sleeping: what is held back goes out, and what comes of it here finds a thread. False if this thread, an
+// executor, should rather run it.
+bool process::settle_down(bool executes) {
+  agent_.flush();
+  drain_local();
+  links_.publish(false);
+  if (executes && agent_.runnable() > 0) return false;
+  wake_others(false);
+  return true;
 }
 
 // Sleeps on the rank's doorbell. Called with the pump and returns with it; sleeps without.
 void process::sleep(sleeper who, deadline until) {
-  agent_.flush();
-  drain_local();
-  links_.publish(false);
+  if (!settle_down(who == sleeper::executor)) return;
   mpi::doorbell& bell = links_.own_bell();
   bell.counter.fetch_add(1);  // so that senders can tell this sleep from the last (links::wake)
   sentinel_ = who;
@@ -257,9 +273,7 @@ void process::sleep(sleeper who, deadline until) {
 }
 
 void process::park_client(deadline until) {
-  agent_.flush();
-  drain_local();
-  links_.publish(false);
+  settle_down(false);
   std::uint32_t value = epoch_.load();
   std::optional<std::chrono::nanoseconds> limit;
   if (until) {
@@ -286,9 +300,11 @@ process::helper_mode process::help(std::uint64_t& seen) {
     wake_others(true);
   }
   links_.publish(false);
-  if (sentinel_ == sleeper::client || sentinel_ == sleeper::executor) {
+  const bool unserved = agent_.call_runnable();
+  if (unserved) wake_others(true);
+  if (!unserved && (sentinel_ == sleeper::client || sentinel_ == sleeper::executor)) {
     helper_ = helper_mode::parked;
-  } else if (visits_ != seen) {
+  } else if (unserved || visits_ != seen) {
     helper_ = helper_mode::ticking;
   } else {
     helper_ = helper_mode::sentinel;

@@ -52,33 +52,33 @@ void all(rota::ref<int> number, rota::ref<long> other, rota::actor_handle<counte
   rota::remote<good_const>("text", point{1, 2}, rota::make_array<double>(3));
   handle.call<&counter::value>();
   rota::actor<counter>(1, "name");
-  rota::remote<by_reference>(local);                // refused: by non-const reference
-  rota::map<by_other_reference>(std::vector{1L});   // refused: by non-const reference
-  rota::remote<by_rvalue>(std::string());           // refused: by value or const reference
-  rota::remote<by_pointer>(nullptr, 1);             // refused: a pointer means nothing in another process
-  rota::remote<by_c_string>("text");                // refused: a pointer means nothing in another process
-  rota::remote<by_span>(std::vector<int>{});        // refused: take a rota::array<T> or a std::string instead
-  rota::remote<by_view>("text");                    // refused: take a rota::array<T> or a std::string instead
-  rota::remote<by_view_reference>(u"text");         // refused: take a rota::array<T> or a std::string instead
-  rota::remote<unserializable>(stuck<1>{});         // refused: this type cannot travel between ranks
-  rota::remote<in_vector>(std::vector<stuck<2>>()); // refused: this type cannot travel between ranks
-  rota::remote<callback>([] {});                    // refused: this type cannot travel between ranks
-  rota::remote<returns_reference>();                // refused: return a value
-  rota::remote<returns_pointer>();                  // refused: a pointer means nothing in another process
-  rota::remote<returns_span>();                     // refused: take a rota::array<T> or a std::string instead
-  rota::remote<returns_stuck>();                    // refused: this type cannot travel between ranks
-  rota::remote<good>();                             // refused: the number of arguments is not that of the parameters
-  rota::remote<good>(1, 2);                         // refused: the number of arguments is not that of the parameters
-  rota::remote<good>("text");                       // refused: an argument is a value that converts
-  rota::remote<good>(other);                        // refused: a rota::ref of exactly that type
-  rota::remote<&counter::value>();                  // refused: takes a function
-  rota::put(stuck<5>{});                            // refused: this type cannot travel between ranks
-  rota::put(&local);                                // refused: a pointer means nothing in another process
-  rota::map<good>(std::vector<std::string>{"a"});   // refused: an argument is a value that converts
-  handle.call<&counter::set>(local);                // refused: by non-const reference
-  handle.call<&counter::move_in>(std::vector{1});   // refused: by value or const reference
-  handle.call<&counter::raw>();                     // refused: a pointer means nothing in another process
-  handle.call<&counter::value>(1);                  // refused: the number of arguments is not that of the parameters
-  rota::actor<counter>(1);                          // refused: has no constructor for these arguments
-  rota::actor<taker>(stuck<6>{});                   // refused: this type cannot travel between ranks
+  rota::remote<by_reference>(local);                 // refused: by non-const reference
+  rota::map<by_other_reference>(std::vector{1L});    // refused: by non-const reference
+  rota::remote<by_rvalue>(std::string());            // refused: by value or const reference
+  rota::remote<by_pointer>(nullptr, 1);              // refused: a pointer means nothing in another process
+  rota::remote<by_c_string>("text");                 // refused: a pointer means nothing in another process
+  rota::remote<by_span>(std::vector<int>{});         // refused: take a rota::array<T> or a std::string instead
+  rota::remote<by_view>("text");                     // refused: take a rota::array<T> or a std::string instead
+  rota::remote<by_view_reference>(u"text");          // refused: take a rota::array<T> or a std::string instead
+  rota::remote<unserializable>(stuck<1>{});          // refused: this type cannot travel between ranks
+  rota::remote<in_vector>(std::vector<stuck<2>>());  // refused: this type cannot travel between ranks
+  rota::remote<callback>([] {});                     // refused: this type cannot travel between ranks
+  rota::remote<returns_reference>();                 // refused: return a value
+  rota::remote<returns_pointer>();                   // refused: a pointer means nothing in another process
+  rota::remote<returns_span>();                      // refused: take a rota::array<T> or a std::string instead
+  rota::remote<returns_stuck>();                     // refused: this type cannot travel between ranks
+  rota::remote<good>();                              // refused: the number of arguments is not that of the parameters
+  rota::remote<good>(1, 2);                          // refused: the number of arguments is not that of the parameters
+  rota::remote<good>("text");                        // refused: an argument is a value that converts
+  rota::remote<good>(other);                         // refused: a rota::ref of exactly that type
+  rota::remote<&counter::value>();                   // refused: takes a function
+  rota::put(stuck<5>{});                             // refused: this type cannot travel between ranks
+  rota::put(&local);                                 // refused: a pointer means nothing in another process
+  rota::map<good>(std::vector<std::string>{"a"});    // refused: an argument is a value that converts
+  handle.call<&counter::set>(local);                 // refused: by non-const reference
+  handle.call<&counter::move_in>(std::vector{1});    // refused: by value or const reference
+  handle.call<&counter::raw>();                      // refused: a pointer means nothing in another process
+  handle.call<&counter::value>(1);                   // refused: the number of arguments is not that of the parameters
+  rota::actor<counter>(1);                           // refused: has no constructor for these arguments
+  rota::actor<taker>(stuck<6>{});                    // refused: this type cannot travel between ranks
 }

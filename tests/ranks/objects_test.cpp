@@ -83,9 +83,8 @@ TEST(array, is_argument_result_and_part_of_other_values) {
   }
   const auto both = rota::put(std::vector<array<int>>{counting(10), counting(100'000)}).get();
   EXPECT_TRUE(counts(both[0], 10) && counts(both[1], 100'000));
-  const auto pair = remote<[](std::size_t size) {
-    return std::pair<std::string, array<int>>("pair", counting(size));
-  }>(5000u).get();
+  const auto pair =
+      remote<[](std::size_t size) { return std::pair<std::string, array<int>>("pair", counting(size)); }>(5000u).get();
   EXPECT_TRUE(counts(pair.second, 5000));
 }
 
@@ -154,8 +153,9 @@ TEST(sizes, a_vector_of_more_than_2_gib) {
     std::vector<char> bytes(size, 'b');
     auto kept = rota::put(std::move(bytes));
     bytes = {};
-    EXPECT_EQ((remote<[](const std::vector<char>& v) { return v.size() + static_cast<std::size_t>(v.back()); }>(kept).get()),
-              size + 'b');
+    EXPECT_EQ(
+        (remote<[](const std::vector<char>& v) { return v.size() + static_cast<std::size_t>(v.back()); }>(kept).get()),
+        size + 'b');
   } catch (const rota::out_of_memory& full) {
     GTEST_SKIP() << "/dev/shm is too small here: " << full.what();
   }

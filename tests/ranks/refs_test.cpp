@@ -80,10 +80,10 @@ TEST_F(refs, arguments_keep_objects_until_the_task_ends) {
     note_folder notes;
     const std::string go = notes["go"], started = notes["started"];
     auto r = remote<[](const bytes& b, std::string at, std::string until) {
-      write_note(at);
-      hold_slot_until(until);
-      return check(b);
-    }>.with({.where = rota::on_rank(rank)})(put_made('a'), started, go);
+               write_note(at);
+               hold_slot_until(until);
+               return check(b);
+             }>.with({.where = rota::on_rank(rank)})(put_made('a'), started, go);
     ASSERT_TRUE(eventually([&] { return exists(started); }));
     churn();
     write_note(go);
@@ -100,8 +100,8 @@ TEST_F(refs, a_task_that_has_not_started_keeps_its_arguments) {
     return 1;
   }>(go);
   auto behind = remote<[](const bytes& b, int) { return check(b); }>(put_made('q'), gate);
-  auto held = remote<[](std::vector<ref<bytes>> all, int) { return check(all.at(0).get()); }>(std::vector{put_made('h')},
-                                                                                             gate);
+  auto held =
+      remote<[](std::vector<ref<bytes>> all, int) { return check(all.at(0).get()); }>(std::vector{put_made('h')}, gate);
   churn();
   write_note(go);
   EXPECT_EQ(behind.get(), 'q');

@@ -60,7 +60,8 @@ int endless(const std::string& folder) {
 
 // A running task waits for one that is dropped at the end.
 int drop_queued(const std::string& folder) {
-  remote<[](std::string at) { started_sleeper(at, 700); }>.with({.cpus = 0, .resources = {{"key", 1}}})(folder + "/holds");
+  remote<[](std::string at) { started_sleeper(at, 700); }>.with({.cpus = 0, .resources = {{"key", 1}}})(folder +
+                                                                                                        "/holds");
   while (!exists(folder + "/holds")) sleep_for(1);
   remote<[](std::string at) {
     auto child = remote<plus_one>.with({.cpus = 0, .resources = {{"key", 1}}})(1);
@@ -117,8 +118,8 @@ int crash(const std::string& folder) {
 // Before init nothing works, and says why.
 int early() {
   for (const std::function<void()>& call : std::vector<std::function<void()>>{
-           [] { remote<plus_one>(1); }, [] { rota::put(1); }, [] { rota::nodes(); },
-           [] { rota::actor<greeter>(""); }, [] { rota::find_actor<greeter>("x"); }, [] { rota::make_array<int>(5); }}) {
+           [] { remote<plus_one>(1); }, [] { rota::put(1); }, [] { rota::nodes(); }, [] { rota::actor<greeter>(""); },
+           [] { rota::find_actor<greeter>("x"); }, [] { rota::make_array<int>(5); }}) {
     try {
       call();
       return 3;

@@ -120,7 +120,8 @@ TEST(resources, custom_resources_bound_how_many_run_at_once) {
   refs.clear();
   for (int i = 0; i < 10; ++i) refs.push_back(remote<take_time>.with({.cpus = 0, .resources = {{"lamp", 1}}})(5));
   EXPECT_LE(most_at_once(rota::get(refs)), 2);
-  EXPECT_TRUE(eventually([] { return rota::available_resources().custom.at("lamp") == rota::cluster_resources().custom.at("lamp"); }));
+  EXPECT_TRUE(eventually(
+      [] { return rota::available_resources().custom.at("lamp") == rota::cluster_resources().custom.at("lamp"); }));
 }
 
 TEST(resources, memory_is_accounted) {
@@ -162,10 +163,10 @@ TEST(priority, higher_starts_first) {
   note_folder notes;
   const std::string go = notes["go"], started = notes["started"];
   auto blocker = remote<[](std::string at, std::string until) {
-    write_note(at);
-    hold_slot_until(until);
-    return 1;
-  }>.with({.cpus = 2, .where = rota::on_rank(rank)})(started, go);
+                   write_note(at);
+                   hold_slot_until(until);
+                   return 1;
+                 }>.with({.cpus = 2, .where = rota::on_rank(rank)})(started, go);
   ASSERT_TRUE(eventually([&] { return exists(started); }));
   std::vector<ref<span_of_time>> low, high;
   for (int i = 0; i < 10; ++i) {

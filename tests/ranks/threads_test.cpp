@@ -178,7 +178,8 @@ TEST(many, large_values_in_every_direction_at_once) {
     sizes.push_back(remote<[](const std::string& a, const std::string& b) { return a.size() + b.size(); }>(
         text, std::string(5000, 'y')));
   }
-  for (int i = 0; i < 2000; ++i) EXPECT_EQ(sizes[static_cast<std::size_t>(i)].get(), static_cast<std::size_t>(25'000 + i));
+  for (int i = 0; i < 2000; ++i)
+    EXPECT_EQ(sizes[static_cast<std::size_t>(i)].get(), static_cast<std::size_t>(25'000 + i));
   const auto inline_results = rota::get(rota::map<[](int n) { return std::string(static_cast<std::size_t>(n), 'z'); }>(
       std::views::iota(0, 4096)));  // more than any ring holds
   for (std::size_t i = 0; i < 4096; ++i) ASSERT_EQ(inline_results[i].size(), i);
@@ -215,15 +216,17 @@ TEST(session, a_second_init_is_refused) {
   const auto e = thrown_by<rota::config_error>([&] { rota::init(argc, argv); });
   EXPECT_TRUE(contains(e.what(), "init")) << e.what();
   EXPECT_TRUE(contains(remote<[] {
-    try {
-      int count = 0;
-      char** none = nullptr;
-      rota::init(count, none);
-      return std::string("nothing was thrown");
-    } catch (const rota::config_error& refused) {
-      return std::string(refused.what());
-    }
-  }>().get(), "init"));
+                         try {
+                           int count = 0;
+                           char** none = nullptr;
+                           rota::init(count, none);
+                           return std::string("nothing was thrown");
+                         } catch (const rota::config_error& refused) {
+                           return std::string(refused.what());
+                         }
+                       }>()
+                           .get(),
+                       "init"));
 }
 
 }  // namespace

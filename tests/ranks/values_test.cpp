@@ -171,8 +171,8 @@ std::size_t size_of_bytes(const std::vector<char>& bytes, char expected) {
 std::vector<char> bytes_of(std::size_t size, char value) { return std::vector<char>(size, value); }
 
 TEST(values, every_size_travels_as_argument_and_result) {
-  for (const std::size_t size : {0u, 1u, 191u, 192u, 193u, 4087u, 4088u, 4089u, 4095u, 4096u, 4097u, 16383u, 16384u, 65535u,
-                                 65536u, 65537u, 262144u, 1000000u, 5000000u}) {
+  for (const std::size_t size : {0u, 1u, 191u, 192u, 193u, 4087u, 4088u, 4089u, 4095u, 4096u, 4097u, 16383u, 16384u,
+                                 65535u, 65536u, 65537u, 262144u, 1000000u, 5000000u}) {
     const std::vector<char> bytes(size, 'b');
     EXPECT_EQ(remote<size_of_bytes>(bytes, 'b').get(), size);
     EXPECT_EQ(remote<bytes_of>(size, 'r').get(), std::vector<char>(size, 'r'));

@@ -133,8 +133,9 @@ class completions {
     // All that are ready now are taken at once: a long list is not looked through for each of them.
     auto first = wait(pending_, {.count = 1});
     auto more = wait(pending_, {.count = pending_.size(), .timeout = std::chrono::nanoseconds(0)});
-    ready_ = std::move(more.ready.empty() ? first.ready : more.ready);
-    pending_ = std::move(more.ready.empty() ? first.pending : more.pending);
+    auto& taken = more.ready.empty() ? first : more;
+    ready_ = std::move(taken.ready);
+    pending_ = std::move(taken.pending);
     next_ = 0;
   }
 

@@ -50,6 +50,20 @@ class input_archive : public cereal::InputArchive<input_archive, cereal::AllowEm
   reader& from_;
 };
 
+}  // namespace rota::detail
+
+// cereal asks which archive reads what another wrote, for types with load_minimal (enums among them).
+template <>
+struct cereal::traits::detail::get_output_from_input<rota::detail::input_archive> {
+  using type = rota::detail::output_archive;
+};
+template <>
+struct cereal::traits::detail::get_input_from_output<rota::detail::output_archive> {
+  using type = rota::detail::input_archive;
+};
+
+namespace rota::detail {
+
 template <class T>
 inline constexpr bool is_view = false;
 template <class T, std::size_t N>
