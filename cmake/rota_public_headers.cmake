@@ -3,6 +3,7 @@ set(rota_public_headers
   actor.h
   array.h
   config.h
+  detail/archives.h
   detail/core.h
   detail/frame.h
   detail/registry.h

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "runtime/agent/agent.h"
+#include "runtime/wire/actor_messages.h"
 
 namespace rota::agent {
 namespace {

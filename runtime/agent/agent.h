@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/agent/parts.h"
+#include "runtime/agent/work.h"
 #include "runtime/base/id_map.h"
 #include "runtime/base/pool.h"
 #include "runtime/wire/failure.h"
@@ -18,47 +19,6 @@
 #include "runtime/wire/resources.h"
 
 namespace rota::agent {
-
-inline constexpr rank_t head_rank = 0;
-
-// Something for an executor to run. Valid until finished(); the spans lie in the job.
-struct work {
-  std::uint32_t job = 0;
-  job_kind kind = job_kind::task;
-  std::uint16_t attempt = 0;
-  std::uint32_t function = 0;  // destroy: 0
-  object_id id = 0;
-  std::uint64_t mask = 0;
-  std::span<object* const> deps;  // all have values
-  std::span<object* const> held;
-  std::string_view name;
-  bytes_view bytes;
-  void** instance = nullptr;  // construct: to be set; call, destroy: set
-  void (**destroy)(void*) = nullptr;
-};
-
-// A value on its way into the agent: the bytes are copied, the objects inside must be held by handles meanwhile.
-struct made_value {
-  wire::value_view value;  // `contains` is filled in by the agent
-  std::span<object* const> contains;
-};
-
-// What submit and call are given. The argument bytes are copied.
-struct submission {
-  std::uint32_t function = 0;
-  std::uint8_t flags = 0;  // wire::spawn_actor
-  std::uint8_t needs_code = wire::one_cpu;
-  wire::where_kind where = wire::where_kind::anywhere;
-  const wire::resources* needs = nullptr;  // explicit_needs
-  std::uint64_t target = 0;
-  std::uint64_t mask = 0;
-  std::int32_t priority = 0;
-  std::uint32_t parent = 0;  // job of the submitting task, 0: none
-  std::span<object* const> deps;
-  std::span<object* const> held;
-  std::string_view name;
-  bytes_view bytes;
-};
 
 // The rank's state machine: what is assigned to it and when it may start, who gets its results, its refs, the actors
 // that live on it and the calls it has made. Pure: no clock, no threads, no I/O; messages leave through the outbox.
@@ -123,9 +83,6 @@ class agent {
   std::string describe_live(std::size_t most) const;
   // Drops whatever has not started (the session ends). Actors get their destroy jobs.
   void close();
-  // The error that get() should throw for calls that can never return now.
-  const wire::resources& offered() const { return offered_; }
-
   std::function<void(std::uint64_t place)> free_place;
   std::function<std::string(std::uint32_t function)> function_name;
 
@@ -251,13 +208,13 @@ class agent {
   std::uint64_t head_sends_ = 0;
   std::uint32_t next_token_ = 0;
   std::unordered_map<std::uint32_t, std::pair<rank_t, object_id>> settling_;  // token -> who gets settle for what
-  std::unordered_map<object_id, std::vector<object*>> loans_;  // refs in returned results, until settled
+  std::unordered_map<object_id, std::vector<object*>> loans_;                 // refs in returned results, until settled
   std::uint32_t next_query_ = 0;
   std::unordered_map<std::uint32_t, base::buffer> replies_;
   std::set<rank_t> lost_;
   std::map<std::uint32_t, std::vector<object*>> kept_;  // view -> refs lent to the lost rank, until all have counted
-  std::vector<index> failing_;        // jobs whose arguments failed
-  std::vector<index> failing_calls_;  // actors whose next call's have
+  std::vector<index> failing_;                          // jobs whose arguments failed
+  std::vector<index> failing_calls_;                    // actors whose next call's have
   std::vector<wire::serve> served_;
   std::vector<object*> dep_scratch_;
   base::buffer scratch_, scratch_ids_;

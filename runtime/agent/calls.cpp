@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "runtime/agent/agent.h"
+#include "runtime/wire/actor_messages.h"
 
 namespace rota::agent {
 namespace {

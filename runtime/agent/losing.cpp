@@ -101,10 +101,10 @@ void agent::end_calls_to(rank_t lost, std::vector<object*>& kept) {
     to.rank = no_rank;  // the next call asks the head
     to.sequence = 0;
   }
-  base::buffer unknown = wire::encode(
-      {wire::failure_kind::actor_unavailable,
-       fmt::format("rank {} was lost while the call was in flight: it may or may not have run", lost),
-       {}});
+  base::buffer unknown =
+      wire::encode({wire::failure_kind::actor_unavailable,
+                    fmt::format("rank {} was lost while the call was in flight: it may or may not have run", lost),
+                    {}});
   for (index c = 1; c < calls_.end(); ++c) {
     pending_call& at = calls_[c];
     if (at.id == 0 || at.to != lost) continue;
@@ -152,9 +152,10 @@ std::string agent::describe_live(std::size_t most) const {
   objects_.for_each([&](object_id id, object* o) {
     if (most == 0) return;
     --most;
-    text += fmt::format("object {:#x} of rank {} on rank {}: {} handles, {} pins, {} loans, claims {}, flags {:#x}, {}\n", id,
-                        origin_of(id), self_, handle_count(*o), o->pins, o->loans, o->claims, o->flags,
-                        o->has_value() ? "has a value" : "pending");
+    text +=
+        fmt::format("object {:#x} of rank {} on rank {}: {} handles, {} pins, {} loans, claims {}, flags {:#x}, {}\n",
+                    id, origin_of(id), self_, handle_count(*o), o->pins, o->loans, o->claims, o->flags,
+                    o->has_value() ? "has a value" : "pending");
   });
   return text;
 }

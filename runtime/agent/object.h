@@ -35,7 +35,8 @@ struct object {
   std::uint16_t attempt = 0;
   std::int32_t claims = 0;  // deliveries received less deliveries awaited
   std::uint32_t pins = 0;   // uses on this rank that the head covers: arguments of tasks here, values that contain it
-  std::uint32_t loans = 0;  // arguments of calls to actors here: the caller's hold covers them, until it hears the result
+  std::uint32_t loans =
+      0;  // arguments of calls to actors here: the caller's hold covers them, until it hears the result
   std::uint32_t waiters = 0;  // jobs that wait for the value, oldest first
   std::uint32_t last_waiter = 0;
   std::uint32_t call = 0;  // calling: the pending call
@@ -44,7 +45,7 @@ struct object {
   // The value, once state says so.
   wire::value_kind kind = wire::value_kind::none;
   const bool comes_by_itself;  // the result of a submit or call of this rank: want() has nothing to do
-  rank_t owner = no_rank;  // placed
+  rank_t owner = no_rank;      // placed
   std::uint32_t contained = 0;
   std::uint64_t size = 0;
   union {

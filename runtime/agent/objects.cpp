@@ -151,8 +151,8 @@ void agent::erase_if_unused(object& first) {
   for (;;) {
     object& o = *at;
     if (!named(o) && (o.flags & object::counted)) count_minus(o);
-    bool used = named(o) || o.pins > 0 || o.loans > 0 || o.claims != 0 || o.waiters != 0 ||
-                o.routes != nullptr || (o.flags & object::calling);
+    bool used = named(o) || o.pins > 0 || o.loans > 0 || o.claims != 0 || o.waiters != 0 || o.routes != nullptr ||
+                (o.flags & object::calling);
     if (!used) {
       objects_.erase(o.id);
       if (o.kind == wire::value_kind::placed) {

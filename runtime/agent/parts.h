@@ -34,7 +34,7 @@ struct job {
   index previous = 0, next = 0;
   index parent = 0, children = 0, previous_child = 0, next_child = 0;
   index actor = 0;
-  rank_t caller = no_rank;       // call: the rank, and the task there
+  rank_t caller = no_rank;  // call: the rank, and the task there
   object_id calling_task = 0;
   std::uint64_t head_sends = 0;  // call: messages to the head when it came
   object** dep_array() const { return reinterpret_cast<object**>(body.get()); }
@@ -62,7 +62,7 @@ struct hosted {
   bool busy = false, listed = false, ending = false;
   void* instance = nullptr;
   void (*destroy)(void*) = nullptr;
-  job_list calls;                      // that may run, in this order
+  job_list calls;                         // that may run, in this order
   std::map<call_line, job_list> stalled;  // by caller: those behind one whose arguments have not come
   wire::resources held;
   base::buffer failure;  // not empty: what calls get
@@ -80,8 +80,8 @@ struct known_actor {
   std::uint32_t incarnation = 0;
   std::uint64_t sequence = 0;
   bool asked = false;
-  base::buffer failure;                // not empty: calls fail with it
-  std::vector<base::buffer> unsent;    // calls that wait to hear where it is
+  base::buffer failure;              // not empty: calls fail with it
+  std::vector<base::buffer> unsent;  // calls that wait to hear where it is
 };
 
 }  // namespace rota::agent

@@ -48,10 +48,8 @@ class buffer {
   void append(bytes_view bytes) { append(bytes.data(), bytes.size()); }
 
   template <class T>
-    requires std::is_trivially_copyable_v<T>
-  void put(const T& value) {
-    std::memcpy(extend(sizeof(T)), &value, sizeof(T));
-  }
+  requires std::is_trivially_copyable_v<T>
+  void put(const T& value) { std::memcpy(extend(sizeof(T)), &value, sizeof(T)); }
 
  private:
   void grow(std::size_t needed) {
@@ -74,8 +72,7 @@ class cursor {
   explicit cursor(bytes_view bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
 
   template <class T>
-    requires std::is_trivially_copyable_v<T>
-  T get() {
+  requires std::is_trivially_copyable_v<T> T get() {
     T value;
     std::memcpy(&value, at_, sizeof(T));
     at_ += sizeof(T);

@@ -103,7 +103,8 @@ void end_session(open_session& s, std::chrono::nanoseconds limit) {
 
 void end_at_exit() {
   if (the_session && the_session->world->rank() == 0) {
-    end_session(*the_session, std::min<std::chrono::nanoseconds>(the_session->values.shutdown_timeout, std::chrono::seconds(2)));
+    end_session(*the_session,
+                std::min<std::chrono::nanoseconds>(the_session->values.shutdown_timeout, std::chrono::seconds(2)));
   }
 }
 
@@ -183,7 +184,8 @@ session init(MPI_Comm comm, config c) {
   char** argv = nullptr;
   detail::joining_result asked = detail::read_settings(argc, argv, c);
   auto world = mpi::world::adopt(comm);
-  if (world->rank() != 0) throw config_error("rota::init(comm): only rank 0 of the communicator calls it, others serve");
+  if (world->rank() != 0)
+    throw config_error("rota::init(comm): only rank 0 of the communicator calls it, others serve");
   detail::open(std::move(world), std::move(asked));
   std::atexit(detail::end_at_exit);
   return session(session::opened{});

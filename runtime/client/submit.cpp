@@ -1,8 +1,7 @@
 // Tasks, actors and puts: the compiled side of <rota/detail/submit.h>.
+#include <fmt/format.h>
 #include <rota/detail/submit.h>
 #include <rota/error.h>
-
-#include <fmt/format.h>
 
 #include <cmath>
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "runtime/scheduler/scheduler.h"
+#include "runtime/wire/actor_messages.h"
 
 namespace rota::scheduler {
 namespace {

@@ -49,12 +49,12 @@ enum class stage : std::uint8_t {
 
 enum entry_flag : std::uint8_t {
   is_task = 1,
-  is_actor = 2,        // the id also names an actor
-  actor_over = 4,      // it is dead, or has been told to end
-  wants_push = 8,      // the submitter gets the result without asking
-  kept_by_rank = 16,   // runs in a slot that its parent's rank holds
-  holds_needs = 32,    // its needs are taken from its rank's room
-  has_near = 64,       // it prefers to run where an object is, whose id ends its task blob
+  is_actor = 2,       // the id also names an actor
+  actor_over = 4,     // it is dead, or has been told to end
+  wants_push = 8,     // the submitter gets the result without asking
+  kept_by_rank = 16,  // runs in a slot that its parent's rank holds
+  holds_needs = 32,   // its needs are taken from its rank's room
+  has_near = 64,      // it prefers to run where an object is, whose id ends its task blob
 };
 
 // What the head knows of an object, and of the task that makes it. About 80 bytes; docs/protocol.md, "accounts".
@@ -72,8 +72,8 @@ struct entry {
   // waiting: arguments whose producers have not been handed out; queued, assigned: arguments that are not done; done:
   // the rank that made it.
   std::uint32_t unmet = 0;
-  std::uint32_t holds = 0;  // tasks that have it as argument, values that contain it
-  std::uint32_t accounts = 0;  // ranks with a non-zero count
+  std::uint32_t holds = 0;      // tasks that have it as argument, values that contain it
+  std::uint32_t accounts = 0;   // ranks with a non-zero count
   rank_t first_rank = no_rank;  // one of them, and its count; the others in account_book
   std::uint32_t first_count = 0;
   std::uint32_t age = 0;  // order of becoming ready; wraps
@@ -86,8 +86,8 @@ struct entry {
 // though the object's own DONE has not come", or "rank `task` pulls it". 16 to 20 bytes.
 struct edge {
   index object = 0;
-  index task = 0;           // pull, used: the rank
-  index next_argument = 0;  // of the same task
+  index task = 0;            // pull, used: the rank
+  index next_argument = 0;   // of the same task
   index next_dependent = 0;  // of the same object
   std::uint8_t kind = 0;     // of edge_kind
 };

@@ -89,7 +89,8 @@ void scheduler::commit_reported(loss& l) {
 wire::failure scheduler::loss_of(object_id id) const {
   rank_t rank = origin_of(id);
   return {wire::failure_kind::object_lost,
-          fmt::format("object {:#x} was lost with rank {} ({}), which had made it", id, rank, ranks_[rank].host), {}};
+          fmt::format("object {:#x} was lost with rank {} ({}), which had made it", id, rank, ranks_[rank].host),
+          {}};
 }
 
 void scheduler::redo_lost(rank_t rank) {

@@ -78,9 +78,9 @@ void scheduler::on_spawned(rank_t from, bytes_view record) {
     std::string text(reinterpret_cast<const char*>(start), static_cast<std::size_t>(cursor.at() - start));
     text += static_cast<char>('0' + head.needs);
     bool near = head.where == wire::where_kind::near;
-    lane_id = intern({std::move(text), head.priority, near ? wire::where_kind::anywhere : head.where,
-                      near ? 0 : head.target},
-                     needs, head.needs);
+    lane_id =
+        intern({std::move(text), head.priority, near ? wire::where_kind::anywhere : head.where, near ? 0 : head.target},
+               needs, head.needs);
     if (common) common_lane_ = lane_id;
   }
 

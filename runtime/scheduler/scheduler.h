@@ -80,7 +80,7 @@ class scheduler {
     std::uint32_t node = 0;
     std::string host;
     wire::resources total;
-    wire::resources room;   // total less what actors hold for life and what tasks with custom needs hold
+    wire::resources room;           // total less what actors hold for life and what tasks with custom needs hold
     std::uint32_t outstanding = 0;  // tasks handed to it and not done
     std::uint32_t blocked = 0;      // of them, those that wait in get
     std::int64_t blocked_cpus = 0;  // what these asked for
@@ -198,16 +198,16 @@ class scheduler {
   std::vector<rank_state> ranks_;
   std::vector<lane> lanes_ = std::vector<lane>(1);  // 0: none
   std::map<shape_key, std::uint32_t> lane_ids_;
-  std::uint32_t common_lane_ = 0;            // one CPU, priority 0, anywhere
-  std::vector<std::uint32_t> open_lanes_;    // lanes that any rank may serve, by priority
+  std::uint32_t common_lane_ = 0;          // one CPU, priority 0, anywhere
+  std::vector<std::uint32_t> open_lanes_;  // lanes that any rank may serve, by priority
   std::map<std::uint64_t, std::vector<std::uint32_t>> node_lanes_;
   std::size_t queued_ = 0;
   std::uint32_t next_age_ = 0;
   load_order order_;
   std::unordered_map<std::string, object_id> names_;
   std::unordered_map<object_id, std::pair<std::string, std::string>> named_;  // actor -> name, class
-  std::unordered_map<object_id, std::vector<rank_t>> where_asked_;  // who waits to hear where an actor is
-  std::unordered_map<object_id, std::pair<wire::failure, rank_t>> dead_;  // why an actor died, and where it lived
+  std::unordered_map<object_id, std::vector<rank_t>> where_asked_;            // who waits to hear where an actor is
+  std::unordered_map<object_id, std::pair<wire::failure, rank_t>> dead_;      // why an actor died, and where it lived
   std::vector<index> ready_;
   std::vector<index> handed_;
   std::vector<index> freeing_;

@@ -155,16 +155,18 @@ void simulation::trace(const std::string& text) const {
 
 void simulation::trace_record(rank_t from, rank_t to, bytes_view record) const {
   if (!trace_) return;
-  constexpr const char* names[] = {"",      "spawned", "assign",   "route", "value",    "done",   "recall",     "recalled",
-                                   "blocked", "count",   "counted",  "pull",  "publish",  "where",  "actor_at",   "end_actor",
-                                   "call",  "returned", "settle", "free_place", "query", "reply", "lost", "sync"};
+  constexpr const char* names[] = {"",        "spawned",    "assign",   "route",     "value",   "done",
+                                   "recall",  "recalled",   "blocked",  "count",     "counted", "pull",
+                                   "publish", "where",      "actor_at", "end_actor", "call",    "returned",
+                                   "settle",  "free_place", "query",    "reply",     "lost",    "sync"};
   std::string text;
   for (std::size_t at = 0; at < std::min<std::size_t>(record.size(), 320); at += 8) {
     std::uint64_t word = 0;
     std::memcpy(&word, record.data() + at, std::min<std::size_t>(8, record.size() - at));
     text += fmt::format(" {:x}", word);
   }
-  trace(fmt::format("  {} -> {}: {}{}", from == no_rank ? "head" : fmt::format("{}", from), to, names[int(record[0])], text));
+  trace(fmt::format("  {} -> {}: {}{}", from == no_rank ? "head" : fmt::format("{}", from), to, names[int(record[0])],
+                    text));
 }
 
 }  // namespace rota::simulator

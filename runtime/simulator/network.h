@@ -39,7 +39,7 @@ class network {
  private:
   struct one_link {
     records waiting;
-    std::uint64_t last = 0;   // delivery time of the youngest
+    std::uint64_t last = 0;  // delivery time of the youngest
     std::uint32_t slow = 0;  // its usual delay
   };
   struct later {

@@ -18,7 +18,7 @@ struct rank_shape {
 // What a program may count on.
 struct shape {
   std::vector<rank_shape> ranks;
-  bool wide = false;      // tasks of two CPUs occur
+  bool wide = false;       // tasks of two CPUs occur
   bool cpu_actor = false;  // an actor that holds a CPU occurs
 };
 
@@ -35,9 +35,9 @@ enum job_flag : std::uint8_t {
   fetches = 4,  // a call: returns refs that were stored
   places = 8,   // its result lies in the heap of its rank
   driver = 16,
-  method = 32,  // a call
-  prompt = 64,  // waits for nothing
-  mortal = 128, // an actor that anyone may kill
+  method = 32,   // a call
+  prompt = 64,   // waits for nothing
+  mortal = 128,  // an actor that anyone may kill
 };
 
 // What a simulated function is given besides refs: everything it does follows from it.
@@ -66,8 +66,8 @@ struct step {
   bool named = false;
 };
 
-// A straight line of steps over registers. First the registers of the arguments: for each dep the refs inside its value,
-// then one for each held ref; each put, submit, create and call adds one, each get those inside the value.
+// A straight line of steps over registers. First the registers of the arguments: for each dep the refs inside its
+// value, then one for each held ref; each put, submit, create and call adds one, each get those inside the value.
 struct plan {
   std::vector<step> steps;
   std::vector<std::uint8_t> result;  // registers of the flat refs inside the result

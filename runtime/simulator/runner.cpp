@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::uint64_t driver_seed = 0x1d;
 
-
-
 std::string name_query(object_id id) {
   std::string body(reinterpret_cast<const char*>(&id), sizeof(id));
   for (const char* text : {"alice", "counter"}) {

@@ -191,7 +191,8 @@ void simulation::drain_local(site& s) {
     } else {
       rank_t from = s.rank;
       bool lost = wire::type_of(record.view()) == wire::message::lost;
-      if (trace_) trace(fmt::format("  rank {} takes its own {}{}", from, int(record.view()[0]), lost ? " (lost)" : ""));
+      if (trace_)
+        trace(fmt::format("  rank {} takes its own {}{}", from, int(record.view()[0]), lost ? " (lost)" : ""));
       demand(s.agent_->receive(from, record.view()), "a message is the head's or an agent's");
     }
   }

@@ -4,6 +4,7 @@
 
 #include "runtime/base/buffer.h"
 #include "runtime/base/types.h"
+#include "runtime/wire/message_types.h"
 #include "runtime/wire/resources.h"
 #include "runtime/wire/value.h"
 
@@ -11,41 +12,6 @@
 // order that the head's comment gives. Ranks of one session run one executable, so there is no byte order and no
 // version inside a message. Cookie and sender are properties of a shared link and are not repeated in its records.
 namespace rota::wire {
-
-inline constexpr std::uint32_t version = 1;
-
-enum class message : std::uint8_t {
-  spawned = 1,
-  assign,
-  route,
-  value,
-  done,
-  recall,
-  recalled,
-  blocked,
-  count,
-  counted,
-  pull,
-  publish,
-  where,
-  actor_at,
-  end_actor,
-  call,
-  returned,
-  settle,
-  free_place,
-  query,
-  reply,
-  lost,
-  sync,
-  close,
-  grant,     // the object store's own: runtime/worker/store_link.h
-  granted,   //
-  give_back, //
-  part,      // of a record too large for a ring: runtime/worker/links.h
-};
-
-inline message type_of(bytes_view record) { return static_cast<message>(record[0]); }
 
 enum class where_kind : std::uint8_t { anywhere, spread, on_node, on_rank, near };
 
@@ -74,7 +40,8 @@ enum spawn_flag : std::uint8_t {
   spawn_actor = 2,  // the function constructs an actor, whose id is the task's
 };
 
-// head -> rank: run this. Then: for each dep its id and value, held ids, serves (rank, count) pairs, needs, name, bytes.
+// head -> rank: run this. Then: for each dep its id and value, held ids, serves (rank, count) pairs, needs, name,
+// bytes.
 struct assign_head {
   message type = message::assign;
   std::uint8_t flags = 0;  // of `spawn_flag`, and assign_to_submitter
@@ -112,8 +79,8 @@ struct route_head {
   std::uint32_t count = 1;
 };
 
-// producer or head -> consumer. Then: the value. `count` is how many tasks that were handed out before their argument it
-// is for: each takes exactly one delivery, so a value that comes before its consumer's ASSIGN is kept. 0: a copy for
+// producer or head -> consumer. Then: the value. `count` is how many tasks that were handed out before their argument
+// it is for: each takes exactly one delivery, so a value that comes before its consumer's ASSIGN is kept. 0: a copy for
 // whoever asked, dropped where nobody names the object.
 struct value_head {
   message type = message::value;
@@ -138,7 +105,8 @@ struct done_head {
 inline constexpr std::uint8_t done_to_submitter = 1;
 
 // recall: head -> rank, give back up to `count` tasks that have not started. recalled: the answer, then `count`
-// recalled_item (0: all have started or wait for arguments); recalled_unasked: they do not fit beside the rank's actors.
+// recalled_item (0: all have started or wait for arguments); recalled_unasked: they do not fit beside the rank's
+// actors.
 struct recall_head {
   message type = message::recall;
   std::uint8_t flags = 0;
@@ -195,43 +163,6 @@ struct publish_head {
   object_id id = 0;
 };
 
-// head -> rank: where an actor is. Then: a value (none: it lives; failed: it does not, and why).
-struct actor_at_head {
-  message type = message::actor_at;
-  std::uint8_t spare[3] = {};
-  rank_t rank = no_rank;
-  object_id actor = 0;
-  std::uint32_t incarnation = 0;
-  std::uint32_t spare2 = 0;
-};
-
-// caller -> actor's rank. Then: deps ids, held ids, bytes. The calls of one caller, which is a task, another call or (0)
-// a program's own thread, run in the order of their sequence numbers.
-struct call_head {
-  message type = message::call;
-  std::uint8_t spare[3] = {};
-  std::uint32_t function = 0;
-  object_id actor = 0;
-  object_id id = 0;  // of the result
-  object_id caller = 0;
-  std::uint64_t mask = 0;
-  std::uint64_t sequence = 0;
-  std::uint32_t incarnation = 0;
-  std::uint32_t deps = 0;
-  std::uint32_t held = 0;
-  std::uint32_t bytes = 0;
-};
-
-// actor's rank -> caller. Then: the value. flags: returned_settled, the caller's hold on the call's refs may go;
-// otherwise a settle follows.
-struct returned_head {
-  message type = message::returned;
-  std::uint8_t flags = 0;
-  std::uint8_t spare[6] = {};
-  object_id id = 0;
-};
-inline constexpr std::uint8_t returned_settled = 1;
-
 // -> owner: a value in the owner's heap is no longer needed.
 struct free_place_head {
   message type = message::free_place;
@@ -269,9 +200,7 @@ struct synced_item {
 
 // Writes the fixed part.
 template <class Head>
-  requires std::is_trivially_copyable_v<Head>
-void put_head(base::buffer& to, const Head& head) {
-  to.put(head);
-}
+requires std::is_trivially_copyable_v<Head>
+void put_head(base::buffer& to, const Head& head) { to.put(head); }
 
 }  // namespace rota::wire

@@ -116,7 +116,7 @@ void links::publish(bool lazily) {
 // Once per sleep of the receiver: it changes the counter itself before each (process::sleep).
 void links::wake(peer& p) {
   p.owed = false;
-  std::atomic_thread_fence(std::memory_order_seq_cst);               // pairs with the fence in doorbell::prepare
+  std::atomic_thread_fence(std::memory_order_seq_cst);                // pairs with the fence in doorbell::prepare
   if (p.bell->sleeping.load(std::memory_order_relaxed) == 0) return;  // relaxed: ordered by the fence
   std::uint32_t seen = p.bell->counter.load(std::memory_order_relaxed);
   if (seen == p.rung_at) return;

@@ -50,8 +50,8 @@ class links final : public wire::outbox {
     mpi::mailbox_reader in;
     mpi::doorbell* bell = nullptr;
     std::deque<base::buffer> backlog;
-    base::buffer partial;           // of a record that comes in parts
-    std::uint32_t rung_at = 0;      // the doorbell's value after our last ring
+    base::buffer partial;       // of a record that comes in parts
+    std::uint32_t rung_at = 0;  // the doorbell's value after our last ring
     bool dirty = false, urgent = false, owed = false, alive = true;
   };
 
@@ -64,7 +64,7 @@ class links final : public wire::outbox {
   mpi::node_window& window_;
   int self_;
   rank_t self_rank_;
-  std::vector<peer> peers_;            // by node rank; the own one unused
+  std::vector<peer> peers_;             // by node rank; the own one unused
   std::vector<std::uint32_t> by_rank_;  // world rank -> node rank
   std::vector<std::uint32_t> dirty_, owed_;
   std::size_t backlog_bytes_ = 0;

@@ -55,9 +55,10 @@ place process::reserve(std::size_t bytes) {
   if (std::optional<place> found = store_.try_reserve(bytes)) return *found;
   const std::uint32_t wanted = objectstore::heap::extents_for(bytes);
   auto refuse = [&](const std::string& why) {
-    throw out_of_memory(fmt::format("rank {} ({}): no room for {} bytes in the node's store of {} bytes: {}; raise --rota-store "
-                                    "or let go of refs",
-                                    setup_.rank, setup_.host, bytes, std::size_t{store_.extents()} * objectstore::extent_bytes, why));
+    throw out_of_memory(
+        fmt::format("rank {} ({}): no room for {} bytes in the node's store of {} bytes: {}; raise --rota-store "
+                    "or let go of refs",
+                    setup_.rank, setup_.host, bytes, std::size_t{store_.extents()} * objectstore::extent_bytes, why));
   };
   if (wanted > store_.extents()) refuse("it is larger than the whole store");
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
@@ -75,7 +76,8 @@ place process::reserve(std::size_t bytes) {
     }
     if (std::optional<place> found = store_.try_reserve(bytes)) return *found;
     if (std::chrono::steady_clock::now() > until) {
-      refuse(fmt::format("it is full, the longest free run is {} bytes", std::size_t{answer->largest} * objectstore::extent_bytes));
+      refuse(fmt::format("it is full, the longest free run is {} bytes",
+                         std::size_t{answer->largest} * objectstore::extent_bytes));
     }
     // Others may keep free memory for later, and what has just been let go is on its way: ask, and look again soon.
     visit([&](agent::agent&) { ask_for_kept_extents(); });
@@ -108,9 +110,7 @@ std::string process::describe_timeout(object_id id) {
 }
 
 // Called with the pump.
-std::optional<grant_head> process::peek_answer(std::uint32_t number) {
-  return store_.answer(number);
-}
+std::optional<grant_head> process::peek_answer(std::uint32_t number) { return store_.answer(number); }
 
 void process::ask_for_kept_extents() {
   store_.give_back_all(agent_out_);
@@ -175,7 +175,8 @@ std::string process::leaks() {
   if (wait_until(clean, std::chrono::steady_clock::now() + std::chrono::seconds(5))) return {};
   enter();
   std::string text = head_->describe_live(10) + agent_.describe_live(10);
-  if (std::size_t places = store_.live_objects()) text += fmt::format("{} values in rank 0's part of the store\n", places);
+  if (std::size_t places = store_.live_objects())
+    text += fmt::format("{} values in rank 0's part of the store\n", places);
   leave();
   return text;
 }

@@ -16,8 +16,8 @@
 #include "mpi/window.h"
 #include "runtime/agent/agent.h"
 #include "runtime/base/thrown.h"
-#include "runtime/worker/functions.h"
 #include "runtime/scheduler/scheduler.h"
+#include "runtime/worker/functions.h"
 #include "runtime/worker/links.h"
 #include "runtime/worker/stack_thread.h"
 #include "runtime/worker/store_link.h"
@@ -204,12 +204,12 @@ class process {
   std::unique_ptr<scheduler::scheduler> head_;  // rank 0
   std::atomic<std::uint64_t> next_sequence_{1};
 
-  std::mutex mutex_;  // the pump; guards everything below that is not atomic
+  std::mutex mutex_;                      // the pump; guards everything below that is not atomic
   std::atomic<std::uint32_t> wanted_{0};  // threads that wait for the pump
   std::uint64_t visits_ = 0;
   local_queue to_head_, to_agent_;  // rank 0's own messages
   bool draining_ = false;
-  sleeper sentinel_ = sleeper::none;  // who sleeps on the doorbell
+  sleeper sentinel_ = sleeper::none;     // who sleeps on the doorbell
   std::atomic<std::uint32_t> epoch_{0};  // parked clients sleep on it
   std::uint32_t parked_clients_ = 0;
   std::list<executor> executors_;
@@ -232,7 +232,7 @@ class process {
   std::atomic<bool> throttled_{false};
   std::atomic<bool> closed_{false};
   std::atomic<bool> ending_{false};
-  bool news_ = false;  // something that a parked thread may wait for has come
+  bool news_ = false;                          // something that a parked thread may wait for has come
   std::atomic<std::uint32_t> close_asked_{0};  // the main thread of a worker sleeps on it
   bool stopping_ = false;
 };

@@ -215,7 +215,8 @@ void process::wake_others(bool by_helper) {
   ensure_helper();
 }
 
-// Looks for a while before sleeping. True: something came, look again. Called with the pump, which others get meanwhile.
+// Looks for a while before sleeping. True: something came, look again. Called with the pump, which others get
+// meanwhile.
 bool process::spin() {
   links_.publish(false);
   owed_since_ = 0;
@@ -260,7 +261,8 @@ void process::sleep(sleeper who, deadline until) {
   if (stay) {
     std::optional<std::chrono::nanoseconds> limit;
     if (until) {
-      limit = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*until - std::chrono::steady_clock::now()));
+      limit =
+          std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*until - std::chrono::steady_clock::now()));
     }
     mutex_.unlock();
     bell.wait(value, limit);

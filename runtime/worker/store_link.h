@@ -21,7 +21,7 @@ struct grant_head {
   std::uint8_t spare[3] = {};
   std::uint32_t first = 0;
   std::uint32_t count = 0;
-  std::uint32_t number = 0;  // of the request
+  std::uint32_t number = 0;   // of the request
   std::uint32_t largest = 0;  // granted: the longest run that is free
 };
 

@@ -51,9 +51,9 @@ struct method_signature<R (C::*)(P...) noexcept> : method_base<C, R, P...> {};
 template <class C, class R, class... P>
 struct method_signature<R (C::*)(P...) const noexcept> : method_base<C, R, P...> {};
 template <class C, class R, class... P>
-struct method_signature<R (C::*)(P...) & noexcept> : method_base<C, R, P...> {};
+struct method_signature<R (C::*)(P...)& noexcept> : method_base<C, R, P...> {};
 template <class C, class R, class... P>
-struct method_signature<R (C::*)(P...) const & noexcept> : method_base<C, R, P...> {};
+struct method_signature<R (C::*)(P...) const& noexcept> : method_base<C, R, P...> {};
 
 template <class C, auto M>
 struct method_code {

@@ -84,9 +84,8 @@ class array_builder {
     detail::place sealed = std::exchange(place_, {});
     std::size_t n = std::exchange(size_, 0);
     if (!sealed.data) return {};
-    auto keep = std::shared_ptr<const void>(sealed.data, [offset = sealed.offset](const void*) {
-      detail::give_back_place(offset);
-    });
+    auto keep = std::shared_ptr<const void>(sealed.data,
+                                            [offset = sealed.offset](const void*) { detail::give_back_place(offset); });
     return array<T>(reinterpret_cast<const T*>(sealed.data), n, std::move(keep));
   }
 

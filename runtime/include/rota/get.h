@@ -65,7 +65,7 @@ auto get(const R& refs, std::chrono::nanoseconds limit) {
 }
 
 struct wait_options {
-  std::size_t count = 1;                                            // 1 to the number of refs
+  std::size_t count = 1;                                               // 1 to the number of refs
   std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max();  // max: none; 0: look once
 };
 

@@ -34,9 +34,9 @@ placement near(const ref<T>& r) {
 // has is infeasible.
 struct options {
   double cpus = 1, gpus = 0;
-  std::size_t memory = 0;                    // bytes
+  std::size_t memory = 0;                     // bytes
   std::map<std::string, double> resources{};  // custom, as offered with --rota-resources=name:amount
-  int priority = 0;                          // higher first
+  int priority = 0;                           // higher first
   placement where = anywhere;
   std::string name{};
 };

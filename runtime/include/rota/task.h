@@ -30,7 +30,8 @@ constexpr void check_parameter_type() {
 
 template <class R>
 constexpr void check_result_type() {
-  static_assert(!std::is_reference_v<R>, "rota: a result by reference would point into another process: return a value");
+  static_assert(!std::is_reference_v<R>,
+                "rota: a result by reference would point into another process: return a value");
   if constexpr (!std::is_void_v<R> && !std::is_reference_v<R>) check_value_type<stored_t<R>>();
 }
 
@@ -60,7 +61,8 @@ struct parameters {
     static_assert(sizeof...(A) == sizeof...(P),
                   "rota: the number of arguments is not that of the parameters; default arguments do not travel");
     static_assert(sizeof...(P) <= 64, "rota: at most 64 parameters");
-    if constexpr (sizeof...(A) == sizeof...(P)) (add_argument<std::remove_cvref_t<P>>(args, std::forward<A>(given)), ...);
+    if constexpr (sizeof...(A) == sizeof...(P))
+      (add_argument<std::remove_cvref_t<P>>(args, std::forward<A>(given)), ...);
   }
 };
 
@@ -78,7 +80,9 @@ struct signature<R (*)(P...)> {
   template <auto F>
   static void run(call_frame& frame) {
     std::tuple<std::remove_cvref_t<P>...> args{frame.take<std::remove_cvref_t<P>>()...};
-    auto invoke = [](auto&... a) -> R { return F(std::forward<std::conditional_t<std::is_reference_v<P>, P, P&&>>(a)...); };
+    auto invoke = [](auto&... a) -> R {
+      return F(std::forward<std::conditional_t<std::is_reference_v<P>, P, P&&>>(a)...);
+    };
     if constexpr (std::is_void_v<R>) {
       std::apply(invoke, args);
     } else {
@@ -95,7 +99,8 @@ constexpr auto as_function() {
   if constexpr (std::is_pointer_v<decltype(F)>) {
     return F;
   } else {
-    static_assert(requires { +F; }, "rota: remote<f> takes a function or a lambda without captures");
+    static_assert(
+        requires { +F; }, "rota: remote<f> takes a function or a lambda without captures");
     return +F;
   }
 }
@@ -202,7 +207,8 @@ std::tuple_element_t<I, Tuple> pick(const Tuple& whole) {
 
 template <class Tuple, std::size_t... I>
 auto unpack(const ref<Tuple>& whole, std::index_sequence<I...>) {
-  return std::tuple<ref<std::tuple_element_t<I, Tuple>>...>(remote<&pick<Tuple, I>>.with({.where = near(whole)})(whole)...);
+  return std::tuple<ref<std::tuple_element_t<I, Tuple>>...>(
+      remote<&pick<Tuple, I>>.with({.where = near(whole)})(whole)...);
 }
 
 }  // namespace detail

@@ -34,7 +34,7 @@ class call_frame {
 
   encoded* result() noexcept { return result_ ? &*result_ : nullptr; }
 
-  void* instance = nullptr;            // of the actor; set by a constructor
+  void* instance = nullptr;  // of the actor; set by a constructor
   void (*destroy)(void*) = nullptr;
 
  private:
@@ -45,9 +45,8 @@ class call_frame {
     using element = typename T::value_type;
     std::uint64_t bytes = 0;
     reader_.read(&bytes, sizeof(bytes));
-    auto copy = std::shared_ptr<void>(::operator new(bytes, std::align_val_t(alignof(element))), [](void* p) {
-      ::operator delete(p, std::align_val_t(alignof(element)));
-    });
+    auto copy = std::shared_ptr<void>(::operator new(bytes, std::align_val_t(alignof(element))),
+                                      [](void* p) { ::operator delete(p, std::align_val_t(alignof(element))); });
     reader_.read(copy.get(), bytes);
     return T(static_cast<const element*>(copy.get()), bytes / sizeof(element), copy);
   }

@@ -1,0 +1,169 @@
+// What each rank has been handed, and what waits for it: lists, loads, refilling, recalling.
+#include <algorithm>
+
+#include "runtime/scheduler/scheduler.h"
+
+namespace rota::scheduler {
+
+void scheduler::list_task(index e, rank_t rank) {
+  rank_state& r = ranks_[rank];
+  entry& at = entries_[e];
+  at.previous = r.last;
+  at.next = 0;
+  (r.last ? entries_[r.last].next : r.first) = e;
+  r.last = e;
+  ++r.outstanding;
+  r.cpu_load += lanes_[at.lane].needs.cpus;
+  if (at.unmet > 0) {
+    ++r.waiting;
+    r.waiting_load += lanes_[at.lane].needs.cpus;
+  }
+  update_load(rank);
+}
+
+void scheduler::unlist_task(index e) {
+  entry& at = entries_[e];
+  rank_state& r = ranks_[at.rank];
+  (at.previous ? entries_[at.previous].next : r.first) = at.next;
+  (at.next ? entries_[at.next].previous : r.last) = at.previous;
+  at.previous = at.next = 0;
+  --r.outstanding;
+  r.cpu_load -= lanes_[at.lane].needs.cpus;
+  if (at.unmet > 0) {
+    --r.waiting;
+    r.waiting_load -= lanes_[at.lane].needs.cpus;
+  }
+  at.unmet = 0;
+  update_load(at.rank);
+}
+
+// One of the arguments of a task that has been placed is done.
+void scheduler::argument_done(index e) {
+  entry& at = entries_[e];
+  if (at.state == stage::queued && at.unmet == 1) {
+    unqueue(e);
+    ready(e);  // it may go where an unripe one may not
+  } else if (at.state == stage::queued) {
+    --at.unmet;
+  } else if (at.state == stage::assigned && at.unmet > 0 && --at.unmet == 0) {
+    rank_state& r = ranks_[at.rank];
+    --r.waiting;
+    r.waiting_load -= lanes_[at.lane].needs.cpus;
+  }
+}
+
+lane::list& scheduler::list_of(index e) {
+  lane& l = lanes_[entries_[e].lane];
+  return entries_[e].unmet == 0 ? l.ripe : l.unripe;
+}
+
+// Custom needs are taken from the rank's room while a task runs; an actor holds all its needs, CPUs too, for life.
+void scheduler::take_needs(index e, rank_t rank) {
+  entry& at = entries_[e];
+  const wire::resources& needs = lanes_[at.lane].needs;
+  bool actor = at.flags & is_actor;
+  if (!reserves(e)) return;
+  at.flags |= holds_needs;
+  if (actor) return needs.take_from(ranks_[rank].room);
+  wire::resources custom{0, needs.others};
+  custom.take_from(ranks_[rank].room);
+}
+
+void scheduler::give_needs(index e, rank_t rank) {
+  entry& at = entries_[e];
+  if (!(at.flags & holds_needs)) return;
+  at.flags &= static_cast<std::uint8_t>(~holds_needs);
+  const wire::resources& needs = lanes_[at.lane].needs;
+  if (at.flags & is_actor) return needs.give_back_to(ranks_[rank].room);
+  wire::resources custom{0, needs.others};
+  custom.give_back_to(ranks_[rank].room);
+}
+
+void scheduler::update_load(rank_t rank) {
+  const rank_state& r = ranks_[rank];
+  order_.move(rank, r.outstanding - std::min(r.blocked, r.outstanding));
+}
+
+void scheduler::enqueue(index e, bool front) {
+  entry& at = entries_[e];
+  lane::list& l = list_of(e);
+  at.state = stage::queued;
+  at.age = next_age_++;
+  ++queued_;
+  if (front) {
+    at.previous = 0;
+    at.next = l.first;
+    (l.first ? entries_[l.first].previous : l.last) = e;
+    l.first = e;
+  } else {
+    at.next = 0;
+    at.previous = l.last;
+    (l.last ? entries_[l.last].next : l.first) = e;
+    l.last = e;
+  }
+}
+
+// The rank has room: hands it what waits for it, best priority first.
+void scheduler::refill(rank_t rank) {
+  if (!ranks_[rank].alive || ranks_[rank].total.cpus == 0) return;
+  while (queued_ > 0) {
+    index e = next_for(rank);
+    if (!e) break;
+    std::uint32_t awaited = entries_[e].unmet;
+    unqueue(e);
+    entries_[e].unmet = awaited;
+    assign(e, rank);
+  }
+  // Dry while others have a line of tasks: ask the longest line for some.
+  rank_state& r = ranks_[rank];
+  if (queued_ > 0 || r.cpu_load >= r.total.cpus) return;
+  std::optional<rank_t> victim = order_.most();
+  if (victim && *victim != rank) ask_recall(*victim);
+}
+
+// The best queued task for the rank: by priority, then by age. 0: none, or a wide one must have the rank drained first.
+index scheduler::next_for(rank_t rank) const {
+  const std::vector<std::uint32_t>* sources[] = {&ranks_[rank].pinned, nullptr, &open_lanes_};
+  if (auto node = node_lanes_.find(ranks_[rank].node); node != node_lanes_.end()) sources[1] = &node->second;
+  index best = 0;
+  std::int32_t priority = 0;
+  bool blocked = false;
+  for (const auto* source : sources) {
+    if (!source) continue;
+    for (std::uint32_t id : *source) {
+      const lane& l = lanes_[id];
+      if (best && l.priority < priority) break;
+      if (l.empty() || !feasible(l, rank)) continue;
+      bool ripe = l.ripe.first != 0;
+      bool room = has_room(l, rank, ripe);
+      // A wide task waits for the rank to drain: younger ones must not keep it busy for ever.
+      bool drains = !room && ripe && !l.simple && l.needs.fits_in(ranks_[rank].room);
+      if (!room && !drains) continue;
+      index e = ripe ? l.ripe.first : l.unripe.first;
+      if (!ripe && reserves(e)) continue;
+      bool later =
+          best && l.priority == priority && static_cast<std::int32_t>(entries_[best].age - entries_[e].age) < 0;
+      if (later) continue;
+      best = e;
+      priority = l.priority;
+      blocked = drains;
+    }
+  }
+  return blocked ? 0 : best;
+}
+
+void scheduler::ask_recall(rank_t victim) {
+  rank_state& v = ranks_[victim];
+  auto slots = static_cast<std::uint32_t>(v.total.cpus / wire::resources::unit);
+  std::uint32_t busy = v.outstanding - std::min(v.blocked, v.outstanding);
+  if (v.recalling || busy <= std::max(slots, 1u)) return;
+  if (v.recall_pause > 0) {
+    --v.recall_pause;
+    return;
+  }
+  v.recalling = true;
+  wire::recall_head head;
+  head.count = std::min((busy - slots + 1) / 2, 64u);
+  out_.send(victim, {reinterpret_cast<const std::byte*>(&head), sizeof(head)});
+}
+}  // namespace rota::scheduler

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/base/types.h"
+
+namespace rota::wire {
+
+inline constexpr std::uint32_t version = 1;
+
+enum class message : std::uint8_t {
+  spawned = 1,
+  assign,
+  route,
+  value,
+  done,
+  recall,
+  recalled,
+  blocked,
+  count,
+  counted,
+  pull,
+  publish,
+  where,
+  actor_at,
+  end_actor,
+  call,
+  returned,
+  settle,
+  free_place,
+  query,
+  reply,
+  lost,
+  sync,
+  close,
+  grant,      // the object store's own: runtime/worker/store_link.h
+  granted,    //
+  give_back,  //
+  part,       // of a record too large for a ring: runtime/worker/links.h
+};
+
+inline message type_of(bytes_view record) { return static_cast<message>(record[0]); }
+
+}  // namespace rota::wire
