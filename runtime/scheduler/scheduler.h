@@ -74,26 +74,27 @@ class scheduler {
 
  private:
   struct rank_state {
+    // What every task touches lies together.
     bool joined = false;
     bool alive = false;
     bool gone = false;  // lost, and every survivor has said what it has from it
+    bool recalling = false;
     std::uint32_t node = 0;
-    std::string host;
-    wire::resources total;
-    wire::resources room;           // total less what actors hold for life and what tasks with custom needs hold
     std::uint32_t outstanding = 0;  // tasks handed to it and not done
     std::uint32_t blocked = 0;      // of them, those that wait in get
-    std::int64_t blocked_cpus = 0;  // what these asked for
     std::uint32_t waiting = 0;      // of them, those with arguments that are not done
-    std::int64_t cpu_load = 0;      // cpus of the outstanding ones
-    std::int64_t waiting_load = 0;  // cpus of the waiting ones
-    index first = 0, last = 0;      // they, oldest first
-    float task_ns = 20'000;         // recent time of a task
     std::uint32_t deep = 0;         // depth() as of one of the last DONEs
+    index first = 0, last = 0;      // the outstanding ones, oldest first
+    float task_ns = 20'000;         // recent time of a task
     std::uint32_t dones = 0;
-    bool recalling = false;
     std::uint32_t recall_pause = 0;  // events to let pass before asking again
     std::uint32_t recall_misses = 0;
+    std::int64_t cpu_load = 0;      // cpus of the outstanding ones
+    std::int64_t blocked_cpus = 0;  // what those that wait in get asked for
+    std::int64_t waiting_load = 0;  // cpus of the waiting ones
+    wire::resources room;           // total less what actors hold for life and what tasks with custom needs hold
+    wire::resources total;
+    std::string host;
     std::vector<std::uint32_t> pinned;  // lanes of its own
   };
   struct loss {

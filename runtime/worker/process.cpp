@@ -63,7 +63,11 @@ place process::reserve(std::size_t bytes) {
   if (wanted > store_.extents()) refuse("it is larger than the whole store");
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
   for (;;) {
-    std::uint32_t number = visit([&](agent::agent&) { return store_.request(wanted, agent_out_); });
+    std::uint32_t number = visit([&](agent::agent&) {
+      // What this rank keeps free does not fit: in the keeper's hands it may join other free extents.
+      if (wanted > 1) store_.give_back_all(agent_out_);
+      return store_.request(wanted, agent_out_);
+    });
     std::optional<grant_head> answer;
     wait_until([&] { return answer || (answer = peek_answer(number)); }, std::nullopt);
     if (!answer) throw_closed();
@@ -76,8 +80,8 @@ place process::reserve(std::size_t bytes) {
     }
     if (std::optional<place> found = store_.try_reserve(bytes)) return *found;
     if (std::chrono::steady_clock::now() > until) {
-      refuse(fmt::format("it is full, the longest free run is {} bytes",
-                         std::size_t{answer->largest} * objectstore::extent_bytes));
+      refuse(fmt::format("it is full, the longest free run is {} bytes and this rank holds {}",
+                         std::size_t{answer->largest} * objectstore::extent_bytes, store_.used_bytes()));
     }
     // Others may keep free memory for later, and what has just been let go is on its way: ask, and look again soon.
     visit([&](agent::agent&) { ask_for_kept_extents(); });

@@ -212,6 +212,7 @@ void process::wake_others(bool by_helper) {
   // nobody comes back soon.
   std::uint32_t computing = live_executors_ - in_get_;
   if (computing < setup_.slots || by_helper) return add_executor();
+  if (helper_ == helper_mode::sentinel) return mpi::ring(links_.own_bell());
   ensure_helper();
 }
 

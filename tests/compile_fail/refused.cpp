@@ -73,7 +73,7 @@ void all(rota::ref<int> number, rota::ref<long> other, rota::actor_handle<counte
   rota::remote<good>(other);                         // refused: a rota::ref of exactly that type
   rota::remote<&counter::value>();                   // refused: takes a function
   rota::put(stuck<5>{});                             // refused: this type cannot travel between ranks
-  rota::put(&local);                                 // refused: a pointer means nothing in another process
+  rota::put(&handle);                                // refused: a pointer means nothing in another process
   rota::map<good>(std::vector<std::string>{"a"});    // refused: an argument is a value that converts
   handle.call<&counter::set>(local);                 // refused: by non-const reference
   handle.call<&counter::move_in>(std::vector{1});    // refused: by value or const reference

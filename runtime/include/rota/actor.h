@@ -182,7 +182,7 @@ class actor_maker {
  private:
   template <class... D, class... A>
   actor_handle<C> make(A&&... args) const {
-    (detail::check_value_type<D>(), ...);
+    static_assert((detail::check_value_type<D>() && ...));
     using code = detail::constructor_code<C, D...>;
     detail::arguments collected;
     detail::parameters<D...>::collect(collected, std::forward<A>(args)...);

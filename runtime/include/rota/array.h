@@ -14,6 +14,21 @@
 
 namespace rota {
 
+namespace detail {
+
+// A place in this rank's part of the store that no object names yet.
+struct sealed_place {
+  explicit sealed_place(place p) noexcept : where(p) {}
+  sealed_place(const sealed_place&) = delete;
+  sealed_place& operator=(const sealed_place&) = delete;
+  ~sealed_place() {
+    if (where.data) give_back_place(where.offset);
+  }
+  place where;
+};
+
+}  // namespace detail
+
 // A read-only run of n values of a trivially copyable type, in the node's store or, when small, in private memory.
 // Copies are cheap and share the values; they stay for as long as any copy lives. Any thread may read.
 template <class T>
@@ -39,12 +54,21 @@ class array {
   // For the library: over memory that `keep` keeps alive.
   array(const T* data, std::size_t size, std::shared_ptr<const void> keep) noexcept
       : data_(data), size_(size), keep_(std::move(keep)) {}
-  const std::shared_ptr<const void>& keeper() const noexcept { return keep_; }
+  array(const T* data, std::size_t size, std::shared_ptr<detail::sealed_place> sealed) noexcept
+      : data_(data), size_(size), keep_(sealed), sealed_(sealed.get()) {}
+  // The place, where nobody else reads it: the array is empty then. An empty place otherwise.
+  detail::place take_place() noexcept {
+    if (!sealed_ || keep_.use_count() != 1) return {};
+    detail::place taken = std::exchange(sealed_->where, {});
+    *this = array();
+    return taken;
+  }
 
  private:
   const T* data_ = nullptr;
   std::size_t size_ = 0;
   std::shared_ptr<const void> keep_;
+  detail::sealed_place* sealed_ = nullptr;  // inside keep_
 };
 
 // Where an array is made: writable, in the store from the start. Put it, return it from a task, or convert it by move.
@@ -84,9 +108,7 @@ class array_builder {
     detail::place sealed = std::exchange(place_, {});
     std::size_t n = std::exchange(size_, 0);
     if (!sealed.data) return {};
-    auto keep = std::shared_ptr<const void>(sealed.data,
-                                            [offset = sealed.offset](const void*) { detail::give_back_place(offset); });
-    return array<T>(reinterpret_cast<const T*>(sealed.data), n, std::move(keep));
+    return array<T>(reinterpret_cast<const T*>(sealed.data), n, std::make_shared<detail::sealed_place>(sealed));
   }
 
   // For the library: hands over the place.

@@ -10,7 +10,7 @@ namespace rota {
 // Any thread.
 template <class T>
 ref<detail::stored_t<T>> put(T&& value) {
-  detail::check_value_type<detail::stored_t<T>>();
+  static_assert(detail::check_value_type<detail::stored_t<T>>());
   detail::encoded bytes(detail::inline_limit());
   detail::encode_value(bytes, std::forward<T>(value));
   return ref<detail::stored_t<T>>(detail::put_encoded(bytes));

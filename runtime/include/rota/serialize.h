@@ -24,6 +24,7 @@
 #include <cereal/types/utility.hpp>
 #include <cereal/types/variant.hpp>
 #include <cereal/types/vector.hpp>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <type_traits>
@@ -37,18 +38,33 @@ inline constexpr bool is_serializable_value = raw_value<T> || is_array<T> ||
                                                (cereal::traits::is_input_serializable<T, input_archive>::value ||
                                                 cereal::traits::has_load_and_construct<T, input_archive>::value));
 
+// cereal's containers accept any element until they meet it: what is inside is looked at first.
 template <class T>
-constexpr void check_value_type() {
+constexpr bool travels() {
+  if constexpr (raw_value<T> || is_array<T>) {
+    return true;
+  } else if constexpr (std::ranges::range<T> && requires { typename T::value_type; }) {
+    if constexpr (!std::is_same_v<typename T::value_type, T>) {
+      return travels<std::remove_const_t<typename T::value_type>>() && is_serializable_value<T>;
+    }
+  }
+  return is_serializable_value<T>;
+}
+
+// True, or does not compile: used in a static_assert, so that its sentence comes before any of cereal's.
+template <class T>
+constexpr bool check_value_type() {
   static_assert(!is_view<T>,
                 "rota: a std::span or std::string_view does not own what it shows: take a rota::array<T> or a "
                 "std::string instead");
   static_assert(!std::is_pointer_v<T>,
                 "rota: a pointer means nothing in another process: take a value, a rota::array<T> or a rota::ref<T>");
   if constexpr (!is_view<T> && !std::is_pointer_v<T>) {
-    static_assert(is_serializable_value<T>,
+    static_assert(travels<T>(),
                   "rota: this type cannot travel between ranks: make it trivially copyable, or give it a cereal "
                   "serialize(Archive&) or save and load, or load_and_construct where it has no default constructor");
   }
+  return true;
 }
 
 template <class T>
@@ -58,7 +74,7 @@ inline constexpr bool is_raw_vector<std::vector<T, A>> = raw_value<T> && !std::i
 
 template <class T>
 void encode(writer& to, const T& value) {
-  check_value_type<T>();
+  static_assert(check_value_type<T>());
   if constexpr (raw_value<T>) {
     to.write(std::addressof(value), sizeof(T));
   } else if constexpr (is_raw_vector<T>) {
@@ -73,7 +89,7 @@ void encode(writer& to, const T& value) {
 
 template <class T>
 T decode(reader& from) {
-  check_value_type<T>();
+  static_assert(check_value_type<T>());
   if constexpr (raw_value<T>) {
     struct raw {
       alignas(T) std::byte bytes[sizeof(T)];
@@ -141,6 +157,16 @@ void encode_value(encoded& to, const T& value) {
   to.placed = true;
   to.bytes.write_into(to.where.data);
   write();
+}
+
+// An array that nobody else reads keeps its place.
+template <class T>
+void encode_value(encoded& to, array<T>&& value) {
+  const std::size_t size = value.size() * sizeof(T);
+  if (size > inline_limit()) to.where = value.take_place();
+  if (!to.where.data) return encode_value(to, static_cast<const array<T>&>(value));
+  to.size = size;
+  to.placed = true;
 }
 
 template <class T>

@@ -24,7 +24,7 @@ constexpr void check_parameter_type() {
                 "rota: a parameter by non-const reference would change a copy that nobody sees: take it by value or "
                 "const reference, and return what changed");
   if constexpr (!std::is_reference_v<P> || std::is_const_v<std::remove_reference_t<P>>) {
-    check_value_type<std::remove_cvref_t<P>>();
+    static_assert(check_value_type<std::remove_cvref_t<P>>());
   }
 }
 
@@ -32,7 +32,7 @@ template <class R>
 constexpr void check_result_type() {
   static_assert(!std::is_reference_v<R>,
                 "rota: a result by reference would point into another process: return a value");
-  if constexpr (!std::is_void_v<R> && !std::is_reference_v<R>) check_value_type<stored_t<R>>();
+  if constexpr (!std::is_void_v<R> && !std::is_reference_v<R>) static_assert(check_value_type<stored_t<R>>());
 }
 
 // One argument: a value, converted to the parameter's type, or a ref of exactly that type.
@@ -98,10 +98,10 @@ template <auto F>
 constexpr auto as_function() {
   if constexpr (std::is_pointer_v<decltype(F)>) {
     return F;
-  } else {
-    static_assert(
-        requires { +F; }, "rota: remote<f> takes a function or a lambda without captures");
+  } else if constexpr (std::is_class_v<decltype(F)>) {
     return +F;
+  } else {
+    static_assert(dependent_false<decltype(F)>, "rota: remote<f> takes a function or a lambda without captures");
   }
 }
 
@@ -113,20 +113,24 @@ struct task_code {
   static inline registration entry{&run, pretty()};
 };
 
+template <auto F>
+using result_ref = ref<typename stored<typename task_code<F>::sig::result>::type>;
+
 }  // namespace detail
 
 // The callable behind remote<f>: makes a task of a call.
 template <auto F>
 class remote_function {
- public:
-  using result = typename detail::task_code<F>::sig::result;
-  using result_ref = ref<typename detail::stored<result>::type>;
+  static_assert(std::is_pointer_v<decltype(F)> || std::is_class_v<decltype(F)>,
+                "rota: remote<f> takes a function or a lambda without captures");
 
+ public:
   // Submits f(args...) and returns at once. Any thread, from tasks and actors too. Throws config_error for bad options,
   // empty refs, or outside a session.
   template <class... A>
-  result_ref operator()(A&&... args) const {
+  auto operator()(A&&... args) const {
     using code = detail::task_code<F>;
+    using result_ref = detail::result_ref<F>;
     static_assert(code::sig::check());
     detail::arguments collected;
     code::sig::params::collect(collected, std::forward<A>(args)...);
@@ -159,7 +163,7 @@ template <auto F, std::ranges::input_range R>
 auto map(R&& range, map_options how = {}) {
   using code = detail::task_code<F>;
   static_assert(code::sig::check());
-  using result_ref = typename remote_function<F>::result_ref;
+  using result_ref = detail::result_ref<F>;
   if (how.chunk == 0) detail::throw_config("map: a chunk has at least one element");
   std::vector<result_ref> results;
   if constexpr (std::ranges::sized_range<R>) results.reserve(std::ranges::size(range));
