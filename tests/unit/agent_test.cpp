@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "machines.h"
+#include "tests/unit/machines.h"
 
 namespace {
 

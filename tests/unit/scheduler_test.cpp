@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "machines.h"
+#include "tests/unit/machines.h"
 
 namespace {
 
