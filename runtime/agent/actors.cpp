@@ -297,6 +297,7 @@ void agent::close() {
     h.ending = true;
     if (h.state == hosted::alive && !h.busy) end_hosted(a);
   }
+  work_off_failing();
 }
 
 }  // namespace rota::agent
