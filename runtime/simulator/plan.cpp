@@ -24,6 +24,8 @@ class generator {
   }
 
   plan make() {
+    // Calls that take long are there when their caller's rank is lost.
+    if ((job_.flags & method) && random_.chance(30)) add(op::pause);
     std::uint32_t most = at_top() ? 150 : job_.depth > 0 ? 8 : 2;
     for (std::uint32_t left = random_.between(at_top() ? 10 : 0, most); left > 0; --left) add_random();
     if (at_top()) get_what_is_left();

@@ -92,9 +92,11 @@ void simulation::step_once(site& s, std::uint32_t id) {
     return wait_for(s, a, next);
   }
   if (a.job.kind == agent::job_kind::destroy || a.at == a.todo.steps.size() || !a.failure.empty()) return finish(s, a);
-  take_step(s, a, a.todo.steps[a.at++]);
+  const step& todo = a.todo.steps[a.at++];
+  take_step(s, a, todo);
+  bool long_step = todo.what == op::pause || random_.chance(3);
   if (!a.awaited && !a.reply) {
-    network_->schedule(event_kind::step, s.rank, id, random_.chance(10) ? random_.below(300) : random_.below(10));
+    network_->schedule(event_kind::step, s.rank, id, long_step ? random_.below(1500) : random_.below(10));
   }
 }
 

@@ -100,7 +100,8 @@ void simulation::make_cluster() {
     };
   }
   if (!losses || ranks < 3) return;
-  std::uint32_t span = random_.chance(50) ? 300 : 3000;
+  constexpr std::uint32_t spans[] = {300, 3'000, 10'000};
+  std::uint32_t span = spans[random_.below(3)];
   for (std::uint32_t n = random_.between(1, ranks - 2); n > 0; --n) {
     network_->schedule(event_kind::die, random_.between(1, ranks - 1), 0, random_.below(span));
   }
