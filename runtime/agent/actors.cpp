@@ -5,15 +5,6 @@
 #include "runtime/wire/actor_messages.h"
 
 namespace rota::agent {
-namespace {
-
-template <class Head>
-bytes_view as_bytes(const Head& head) {
-  return {reinterpret_cast<const std::byte*>(&head), sizeof(head)};
-}
-
-}  // namespace
-
 index agent::host_of(object_id actor) {
   if (index known = actor_of_.find(actor)) return known;
   index a = hosted_.add();
@@ -188,7 +179,7 @@ void agent::answer(index j, const made_value& v) {
     wire::count_head barrier;
     barrier.token = ++next_token_;
     settling_[barrier.token] = {caller, id};
-    send_head(as_bytes(barrier));
+    send_head(wire::as_bytes(barrier));
   }
 }
 
@@ -246,7 +237,7 @@ void agent::finish_destroy(index j) {
   head.id = h.id;
   // Killed: calls may still come, until the head says that nobody can name it any more.
   if (h.failure.empty()) forget_hosted(a);
-  send_head(as_bytes(head));
+  send_head(wire::as_bytes(head));
 }
 
 void agent::forget_hosted(index a) {

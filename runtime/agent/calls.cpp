@@ -5,15 +5,6 @@
 #include "runtime/wire/actor_messages.h"
 
 namespace rota::agent {
-namespace {
-
-template <class Head>
-bytes_view as_bytes(const Head& head) {
-  return {reinterpret_cast<const std::byte*>(&head), sizeof(head)};
-}
-
-}  // namespace
-
 known_actor& agent::link_to(object& actor) {
   actor.flags |= object::known_actor;
   return links_[actor.id];
@@ -65,7 +56,7 @@ void agent::call(object& result, object& actor, const submission& s) {
   wire::id_head where;
   where.type = wire::message::where;
   where.id = actor.id;
-  send_head(as_bytes(where));
+  send_head(wire::as_bytes(where));
 }
 
 void agent::on_actor_at(bytes_view record) {
@@ -121,7 +112,7 @@ void agent::complete_call(object& result, const wire::value_view& v, rank_t from
     wire::count_head head;
     head.token = ++next_token_;
     settling_[head.token] = {from, result.id};
-    send_head(as_bytes(head));
+    send_head(wire::as_bytes(head));
   }
   result.flags &= static_cast<std::uint16_t>(~object::calling);
   served_.clear();
@@ -176,7 +167,7 @@ void agent::on_counted(bytes_view record) {
   wire::id_head settle;
   settle.type = wire::message::settle;
   settle.id = id;
-  send(to, as_bytes(settle));
+  send(to, wire::as_bytes(settle));
 }
 
 void agent::kill(object& actor) {
@@ -184,7 +175,7 @@ void agent::kill(object& actor) {
   head.type = wire::message::end_actor;
   head.flags = wire::end_now;
   head.id = actor.id;
-  send_head(as_bytes(head));
+  send_head(wire::as_bytes(head));
 }
 
 }  // namespace rota::agent

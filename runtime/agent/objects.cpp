@@ -186,7 +186,7 @@ void agent::release_place(rank_t owner, std::uint64_t place) {
   if (owner == self_) return free_place(place);
   wire::free_place_head head;
   head.place = place;
-  send(owner, {reinterpret_cast<const std::byte*>(&head), sizeof(head)});
+  send(owner, wire::as_bytes(head));
 }
 
 // Makes an object that only this rank knows known to the head, before another rank hears its name.
@@ -220,7 +220,7 @@ void agent::want(object& o) {
   wire::id_head head;
   head.type = wire::message::pull;
   head.id = o.id;
-  send_head({reinterpret_cast<const std::byte*>(&head), sizeof(head)});
+  send_head(wire::as_bytes(head));
 }
 
 void agent::add_waiter(object& o, index j, bool any) {

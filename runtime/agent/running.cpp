@@ -4,15 +4,6 @@
 #include "runtime/agent/agent.h"
 
 namespace rota::agent {
-namespace {
-
-template <class Head>
-bytes_view as_bytes(const Head& head) {
-  return {reinterpret_cast<const std::byte*>(&head), sizeof(head)};
-}
-
-}  // namespace
-
 std::uint32_t agent::class_of(std::int32_t priority, std::uint8_t code, const wire::resources* needs) {
   if (code == wire::one_cpu && priority == 0 && common_class_) return common_class_;
   wire::resources wanted;
@@ -292,7 +283,7 @@ void agent::blocked(index j, bool parked) {
   wire::blocked_head head;
   head.count = blocked_;
   head.cpus = blocked_cpus_;
-  send_head(as_bytes(head));
+  send_head(wire::as_bytes(head));
 }
 
 // The slot may be taken meanwhile: for a moment the rank then runs more than it has slots, which starts nothing new.

@@ -9,11 +9,6 @@
 namespace rota::scheduler {
 namespace {
 
-template <class Head>
-bytes_view as_bytes(const Head& head) {
-  return {reinterpret_cast<const std::byte*>(&head), sizeof(head)};
-}
-
 void count_consumer(std::vector<wire::serve>& out, rank_t rank, bool copy) {
   // Consumers of one rank mostly come in a row; a wide fan-out is merged by the caller.
   if (out.empty() || out.back().rank != rank) out.push_back({rank, 0, 0});
@@ -189,7 +184,7 @@ void scheduler::end_actor(index e, bool now, const std::string& why) {
     head.type = wire::message::end_actor;
     head.flags = now ? wire::end_now : std::uint8_t{0};
     head.id = at.id;
-    out_.send(at.rank, as_bytes(head));
+    out_.send(at.rank, wire::as_bytes(head));
     return;
   }
   if (at.state == stage::waiting || at.state == stage::queued) {

@@ -133,7 +133,7 @@ void scheduler::free_now(index e) {
   if (v.kind == wire::value_kind::placed && ranks_[v.owner].alive) {
     wire::free_place_head head;
     head.place = v.place;
-    out_.send(v.owner, {reinterpret_cast<const std::byte*>(&head), sizeof(head)});
+    out_.send(v.owner, wire::as_bytes(head));
   }
   for (std::size_t i = 0; i < wire::id_count(v.contains); ++i) {
     index contained = by_id_.find(wire::id_at(v.contains, i));
@@ -151,7 +151,7 @@ void scheduler::forget_actor(object_id actor) {
   head.type = wire::message::end_actor;
   head.flags = wire::end_forgotten;
   head.id = actor;
-  out_.send(home, {reinterpret_cast<const std::byte*>(&head), sizeof(head)});
+  out_.send(home, wire::as_bytes(head));
 }
 
 std::uint32_t scheduler::account_of(object_id id, rank_t rank) const {

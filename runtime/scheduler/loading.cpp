@@ -164,6 +164,6 @@ void scheduler::ask_recall(rank_t victim) {
   v.recalling = true;
   wire::recall_head head;
   head.count = std::min((busy - slots + 1) / 2, 64u);
-  out_.send(victim, {reinterpret_cast<const std::byte*>(&head), sizeof(head)});
+  out_.send(victim, wire::as_bytes(head));
 }
 }  // namespace rota::scheduler

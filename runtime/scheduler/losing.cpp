@@ -24,7 +24,7 @@ void scheduler::lose(rank_t rank) {
   for (rank_t r = 0; r < ranks_.size(); ++r) {
     if (!ranks_[r].alive) continue;
     fresh.awaited.insert(r);
-    out_.send(r, {reinterpret_cast<const std::byte*>(&head), sizeof(head)});
+    out_.send(r, wire::as_bytes(head));
   }
   // What it was making has no known place now. So whoever is handed out as a consumer of it later counts on its next
   // maker, and survivors' answers count exactly those that wait.
@@ -62,7 +62,7 @@ void scheduler::finish_losses() {
     head.rank = l.rank;
     head.view = view;
     for (rank_t r = 0; r < ranks_.size(); ++r) {
-      if (ranks_[r].alive) out_.send(r, {reinterpret_cast<const std::byte*>(&head), sizeof(head)});
+      if (ranks_[r].alive) out_.send(r, wire::as_bytes(head));
     }
   }
 }

@@ -6,11 +6,6 @@
 namespace rota::scheduler {
 namespace {
 
-template <class Head>
-bytes_view as_bytes(const Head& head) {
-  return {reinterpret_cast<const std::byte*>(&head), sizeof(head)};
-}
-
 std::string get_text(base::cursor& from) {
   bytes_view text = from.take(from.get<std::uint32_t>());
   return {reinterpret_cast<const char*>(text.data()), text.size()};
@@ -139,7 +134,7 @@ void scheduler::on_done(rank_t from, bytes_view record) {
     if (value.kind == wire::value_kind::placed) {
       wire::free_place_head freed;
       freed.place = value.place;
-      out_.send(value.owner, as_bytes(freed));
+      out_.send(value.owner, wire::as_bytes(freed));
     }
     return;
   }
@@ -171,7 +166,7 @@ void scheduler::on_count(rank_t from, bytes_view record) {
   if (head.token == 0) return;
   wire::counted_head answer;
   answer.token = head.token;
-  out_.send(from, as_bytes(answer));
+  out_.send(from, wire::as_bytes(answer));
 }
 
 void scheduler::on_pull(rank_t from, object_id id) {
@@ -192,7 +187,7 @@ void scheduler::on_pull(rank_t from, object_id id) {
   route.object = id;
   route.attempt = at.attempt;
   route.count = 0;
-  out_.send(at.rank, as_bytes(route));
+  out_.send(at.rank, wire::as_bytes(route));
 }
 
 void scheduler::on_publish(rank_t from, bytes_view record) {
@@ -214,7 +209,7 @@ void scheduler::on_publish(rank_t from, bytes_view record) {
     route.rank = edges_[at].task;
     route.object = head.id;
     route.count = 0;
-    out_.send(from, as_bytes(route));
+    out_.send(from, wire::as_bytes(route));
   }
   handed_.push_back(e);
 }

@@ -325,7 +325,7 @@ void scheduler::send_assign(index e, rank_t rank) {
     route.rank = rank;
     route.object = object.id;
     route.attempt = object.attempt;
-    out_.send(object.rank, {reinterpret_cast<const std::byte*>(&route), sizeof(route)});
+    out_.send(object.rank, wire::as_bytes(route));
   }
   for (index a = at.arguments; a; a = edges_[a].next_argument) {
     if (edges_[a].kind != edge_held) continue;

@@ -7,25 +7,6 @@
 namespace rota::simulator {
 namespace {
 
-bool for_head(wire::message type) {
-  switch (type) {
-    case wire::message::spawned:
-    case wire::message::done:
-    case wire::message::recalled:
-    case wire::message::blocked:
-    case wire::message::count:
-    case wire::message::pull:
-    case wire::message::publish:
-    case wire::message::where:
-    case wire::message::end_actor:
-    case wire::message::query:
-    case wire::message::sync:
-      return true;
-    default:
-      return false;
-  }
-}
-
 void push(std::deque<base::buffer>& to, bytes_view record) {
   to.emplace_back();
   to.back().append(record);
@@ -42,7 +23,7 @@ class simulation::agent_outbox : public wire::outbox {
     all_.trace_record(self_, to, record);
     site& s = all_.sites_[self_];
     if (to != self_) return all_.network_->send(self_, to, record);
-    push(self_ == 0 && for_head(wire::type_of(record)) ? s.to_head : s.to_agent, record);
+    push(self_ == 0 && wire::for_head(wire::type_of(record)) ? s.to_head : s.to_agent, record);
   }
 
  private:
@@ -166,7 +147,7 @@ void simulation::deliver(rank_t from, rank_t to) {
 void simulation::dispatch(rank_t from, rank_t to, bytes_view record) {
   site& s = sites_[to];
   wire::message type = wire::type_of(record);
-  if (to == 0 && for_head(type)) {
+  if (to == 0 && wire::for_head(type)) {
     to_head(from, record);
     return drain_local(s);
   }

@@ -41,4 +41,24 @@ enum class message : std::uint8_t {
 
 inline message type_of(bytes_view record) { return static_cast<message>(record[0]); }
 
+// What a rank says to the head's scheduler. Rank 0 has an agent too, and gets both kinds on the same links.
+inline bool for_head(message type) {
+  switch (type) {
+    case message::spawned:
+    case message::done:
+    case message::recalled:
+    case message::blocked:
+    case message::count:
+    case message::pull:
+    case message::publish:
+    case message::where:
+    case message::end_actor:
+    case message::query:
+    case message::sync:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace rota::wire

@@ -198,9 +198,10 @@ struct synced_item {
   std::uint32_t waiting = 0;  // tasks that were handed out to this rank and wait for their delivery
 };
 
-// Writes the fixed part.
+// A message without variable parts, as a record.
 template <class Head>
-requires std::is_trivially_copyable_v<Head>
-void put_head(base::buffer& to, const Head& head) { to.put(head); }
+requires std::is_trivially_copyable_v<Head> bytes_view as_bytes(const Head& head) {
+  return {reinterpret_cast<const std::byte*>(&head), sizeof(head)};
+}
 
 }  // namespace rota::wire

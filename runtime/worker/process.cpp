@@ -121,7 +121,7 @@ void process::ask_for_kept_extents() {
   grant_head head;
   head.type = wire::message::give_back;
   for (rank_t r : setup_.node_ranks) {
-    if (r != setup_.rank) links_.send(r, {reinterpret_cast<const std::byte*>(&head), sizeof(head)});
+    if (r != setup_.rank) links_.send(r, wire::as_bytes(head));
   }
 }
 

@@ -23,25 +23,6 @@ inline void relax() {
 #endif
 }
 
-bool for_head(wire::message type) {
-  switch (type) {
-    case wire::message::spawned:
-    case wire::message::done:
-    case wire::message::recalled:
-    case wire::message::blocked:
-    case wire::message::count:
-    case wire::message::pull:
-    case wire::message::publish:
-    case wire::message::where:
-    case wire::message::end_actor:
-    case wire::message::query:
-    case wire::message::sync:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 void process::local_queue::push(bytes_view record) {
@@ -52,7 +33,7 @@ void process::local_queue::push(bytes_view record) {
 void process::agent_outbox::send(rank_t to, bytes_view record) {
   process& p = process_;
   if (to != p.setup_.rank) return p.links_.send(to, record);
-  (p.head_ && for_head(wire::type_of(record)) ? p.to_head_ : p.to_agent_).push(record);
+  (p.head_ && wire::for_head(wire::type_of(record)) ? p.to_head_ : p.to_agent_).push(record);
 }
 
 void process::head_outbox::send(rank_t to, bytes_view record) {
@@ -103,7 +84,7 @@ bool process::step() {
 
 void process::dispatch(rank_t from, bytes_view record) {
   wire::message type = wire::type_of(record);
-  if (head_ && for_head(type)) return head_->receive(from, record);
+  if (head_ && wire::for_head(type)) return head_->receive(from, record);
   if (agent_.receive(from, record)) return;
   if (type == wire::message::close) {
     close_asked_.store(1);

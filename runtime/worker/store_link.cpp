@@ -7,8 +7,6 @@
 namespace rota::detail {
 namespace {
 
-bytes_view as_bytes(const grant_head& head) { return {reinterpret_cast<const std::byte*>(&head), sizeof(head)}; }
-
 // Free memory that stays populated, so that the next large value is not slowed by fresh pages.
 constexpr std::size_t most_kept = std::size_t{256} << 20;
 
@@ -62,7 +60,7 @@ void store_link::give_back(objectstore::run r, wire::outbox& out) {
   head.type = wire::message::give_back;
   head.first = r.first;
   head.count = r.count;
-  out.send(keeper_, as_bytes(head));
+  out.send(keeper_, wire::as_bytes(head));
 }
 
 std::uint32_t store_link::request(std::uint32_t count, wire::outbox& out) {
@@ -70,7 +68,7 @@ std::uint32_t store_link::request(std::uint32_t count, wire::outbox& out) {
   head.count = count;
   head.number = ++next_number_;
   if (!table_) {
-    out.send(keeper_, as_bytes(head));
+    out.send(keeper_, wire::as_bytes(head));
     return head.number;
   }
   std::optional<objectstore::run> granted = table_->grant(self_, count);
@@ -107,7 +105,7 @@ bool store_link::receive(rank_t from, bytes_view record, wire::outbox& out) {
       head.first = granted ? granted->first : 0;
       head.count = granted ? granted->count : 0;
       head.largest = table_->largest_free();
-      out.send(from, as_bytes(head));
+      out.send(from, wire::as_bytes(head));
       return true;
     }
     case wire::message::granted: {
