@@ -75,6 +75,7 @@ class agent {
 
   // True once after anything became ready, failed or was answered.
   bool take_news() { return std::exchange(news_, false); }
+  bool has_news() const { return news_; }
   bool idle() const { return jobs_.live() == 0; }
   std::uint32_t live_jobs() const { return jobs_.live(); }
   std::size_t live_objects() const { return objects_.size(); }

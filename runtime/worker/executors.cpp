@@ -104,7 +104,7 @@ void process::executor_main(executor& self) {
 }
 
 void process::park(executor& self) {
-  if (!settle_down(true)) return;
+  if (!settle_down(sleeper::executor)) return;
   std::uint32_t value = self.wake.load();
   idle_.push_back(&self);
   mutex_.unlock();
@@ -123,7 +123,7 @@ void process::run(agent::work& w) {
   bool unknown_or_long = w.kind == agent::job_kind::destroy || function_ns_[w.function] > long_task_ns;
   std::uint64_t now = base::now_ns();
   bool overdue = links_.wakes_owed() && owed_since_ != 0 && now - owed_since_ > most_owed_ns;
-  links_.publish(!(unknown_or_long || overdue));
+  publish(!(unknown_or_long || overdue));
   owed_since_ = links_.wakes_owed() ? (owed_since_ ? owed_since_ : now) : 0;
   if (sentinel_ == sleeper::none) {
     if (unknown_or_long && !idle_.empty()) unpark(*idle_.back());  // takes over the doorbell

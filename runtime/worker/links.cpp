@@ -19,7 +19,6 @@ links::links(mpi::node_window& window, std::vector<rank_t> ranks, int self)
 
 void links::send(rank_t to, bytes_view record) {
   peer& p = to_rank(to);
-  if (!p.alive) return;
   write(p, record);
   wire::message type = wire::type_of(record);
   if (type != wire::message::done && type != wire::message::count) p.urgent = true;
@@ -74,7 +73,7 @@ void links::drain_backlog(peer& p) {
 
 bool links::anything_waits() {
   for (peer& p : peers_) {
-    if (p.bell && p.alive && !p.in.empty()) return true;
+    if (p.bell && !p.in.empty()) return true;
   }
   return false;
 }
@@ -134,13 +133,6 @@ bool links::await_room() {
     if (p.backlog.size() < before) return false;
   }
   return true;
-}
-
-void links::cut(rank_t rank) {
-  peer& p = to_rank(rank);
-  p.alive = false;
-  for (const base::buffer& waiting : p.backlog) backlog_bytes_ -= waiting.size();
-  p.backlog.clear();
 }
 
 }  // namespace rota::detail

@@ -35,13 +35,10 @@ class links final : public wire::outbox {
   bool throttled() const { return backlog_bytes_ > most_backlog; }
   bool clogged() const { return backlog_bytes_ > 0; }
 
-  // Nothing is sent to it or read from it any more.
-  void cut(rank_t rank);
-
   mpi::doorbell& own_bell() { return window_.bell(self_); }
 
  private:
-  static constexpr std::size_t most_backlog = std::size_t{4} << 20;
+  static constexpr std::size_t most_backlog = std::size_t{64} << 10;
   static constexpr int batch = 256;
 
   struct peer {
@@ -52,7 +49,7 @@ class links final : public wire::outbox {
     std::deque<base::buffer> backlog;
     base::buffer partial;       // of a record that comes in parts
     std::uint32_t rung_at = 0;  // the doorbell's value after our last ring
-    bool dirty = false, urgent = false, owed = false, alive = true;
+    bool dirty = false, urgent = false, owed = false;
   };
 
   void write(peer& p, bytes_view record);
@@ -81,7 +78,7 @@ template <class F>
 bool links::receive(F&& use) {
   bool any = false;
   for (peer& p : peers_) {
-    if (!p.bell || !p.alive) continue;
+    if (!p.bell) continue;
     for (int i = 0; i < batch && !p.in.empty(); ++i) {
       any = true;
       bytes_view record = p.in.front();
@@ -97,7 +94,6 @@ bool links::receive(F&& use) {
         }
       }
       if (p.in.pop()) mpi::ring(*p.bell);
-      if (!p.alive) break;
     }
   }
   return any;

@@ -169,7 +169,10 @@ class process {
   bool spin();
   void sleep(sleeper who, deadline until);
   void park_client(deadline until);
-  bool settle_down(bool executes);
+  bool settle_down(sleeper who);
+  void publish(bool lazily);
+  bool await_room();
+  void tell_clients();
   void ensure_helper();
   void helper_main(const std::stop_token& stop);
   helper_mode help(std::uint64_t& seen);

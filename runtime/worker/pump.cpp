@@ -59,7 +59,7 @@ void process::leave() {
     drain_local();
   }
   wake_others(false);
-  links_.publish(false);
+  publish(false);
   throttled_.store(links_.throttled(), std::memory_order_relaxed);
   if (sentinel_ == sleeper::none || agent_.has_unsent_counts()) ensure_helper();
   mutex_.unlock();
@@ -78,7 +78,7 @@ bool process::step() {
   });
   agent_.flush();
   drain_local();
-  if (links_.clogged()) links_.publish(true);
+  if (links_.clogged()) publish(true);
   return any;
 }
 
@@ -169,15 +169,25 @@ bool process::anything_waits() {
   return links_.anything_waits() || drops_wait_.load(std::memory_order_acquire) || wanted_.load() > 0;
 }
 
+// What was sent becomes visible; programs that were held back hear when receivers have caught up.
+void process::publish(bool lazily) {
+  bool held_back = links_.throttled();
+  links_.publish(lazily);
+  if (held_back && !links_.throttled()) tell_clients();
+}
+
+// Whoever waits in get, wait or throttle looks again.
+void process::tell_clients() {
+  if (parked_clients_ > 0) {
+    epoch_.fetch_add(1);
+    base::futex_wake(epoch_, 1 << 30);
+  }
+  if (sentinel_ == sleeper::client) mpi::ring(links_.own_bell());
+}
+
 // Work and values that this thread leaves behind find a thread.
 void process::wake_others(bool by_helper) {
-  if (agent_.take_news() || std::exchange(news_, false) || ending()) {
-    if (parked_clients_ > 0) {
-      epoch_.fetch_add(1);
-      base::futex_wake(epoch_, 1 << 30);
-    }
-    if (sentinel_ == sleeper::client) mpi::ring(links_.own_bell());
-  }
+  if (agent_.take_news() || std::exchange(news_, false) || ending()) tell_clients();
   std::uint32_t work = agent_.runnable();
   if (work == 0 || stopping_) return;
   std::uint32_t awake = hunting_;
@@ -200,7 +210,7 @@ void process::wake_others(bool by_helper) {
 // Looks for a while before sleeping. True: something came, look again. Called with the pump, which others get
 // meanwhile.
 bool process::spin() {
-  links_.publish(false);
+  publish(false);
   owed_since_ = 0;
   std::uint64_t until = base::now_ns() + spin_ns;
   for (int look = 1;; ++look) {
@@ -221,25 +231,35 @@ bool process::spin() {
   }
 }
 
-// Before sleeping: what is held back goes out, and what comes of it here finds a thread. False if this thread, an
-// executor, should rather run it.
-bool process::settle_down(bool executes) {
+// Before sleeping: what is held back goes out, and what comes of it here finds a thread. False if that may be what this
+// thread itself looks for: it must not sleep then.
+bool process::settle_down(sleeper who) {
+  bool held_back = links_.throttled();
   agent_.flush();
   drain_local();
-  links_.publish(false);
-  if (executes && agent_.runnable() > 0) return false;
+  publish(false);
+  if (who == sleeper::executor && agent_.runnable() > 0) return false;
+  bool news = agent_.has_news() || news_ || (held_back && !links_.throttled());
   wake_others(false);
-  return true;
+  return who != sleeper::client || !news;
+}
+
+// False if some room has come: there may be more to send, and programs that were held back may go on.
+bool process::await_room() {
+  bool held_back = links_.throttled();
+  bool none = links_.await_room();
+  if (held_back && !links_.throttled()) tell_clients();
+  return none;
 }
 
 // Sleeps on the rank's doorbell. Called with the pump and returns with it; sleeps without.
 void process::sleep(sleeper who, deadline until) {
-  if (!settle_down(who == sleeper::executor)) return;
+  if (!settle_down(who)) return;
   mpi::doorbell& bell = links_.own_bell();
   bell.counter.fetch_add(1);  // so that senders can tell this sleep from the last (links::wake)
   sentinel_ = who;
   std::uint32_t value = bell.prepare();
-  bool stay = !anything_waits() && links_.await_room() && !(stopping_ && who != sleeper::client);
+  bool stay = !anything_waits() && await_room() && !(stopping_ && who != sleeper::client);
   if (stay) {
     std::optional<std::chrono::nanoseconds> limit;
     if (until) {
@@ -257,7 +277,7 @@ void process::sleep(sleeper who, deadline until) {
 }
 
 void process::park_client(deadline until) {
-  settle_down(false);
+  if (!settle_down(sleeper::client)) return;
   std::uint32_t value = epoch_.load();
   std::optional<std::chrono::nanoseconds> limit;
   if (until) {
@@ -283,7 +303,7 @@ process::helper_mode process::help(std::uint64_t& seen) {
     step();
     wake_others(true);
   }
-  links_.publish(false);
+  publish(false);
   const bool unserved = agent_.call_runnable();
   if (unserved) wake_others(true);
   if (!unserved && (sentinel_ == sleeper::client || sentinel_ == sleeper::executor)) {
@@ -298,7 +318,7 @@ process::helper_mode process::help(std::uint64_t& seen) {
     --visits_;  // its own
     step();
     wake_others(true);
-    links_.publish(false);
+    publish(false);
   }
   seen = visits_;
   return helper_;
