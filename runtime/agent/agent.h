@@ -14,6 +14,7 @@
 #include "runtime/agent/work.h"
 #include "runtime/base/id_map.h"
 #include "runtime/base/pool.h"
+#include "runtime/base/slab.h"
 #include "runtime/wire/failure.h"
 #include "runtime/wire/outbox.h"
 #include "runtime/wire/resources.h"
@@ -32,6 +33,8 @@ class agent {
   agent& operator=(const agent&) = delete;
 
   // -- what the program does -------------------------------------------------------------------------------------
+  // A fresh object without a handle: for submit, call or put. `comes_by_itself`: want() will have nothing to do.
+  object& make(object_id id, bool comes_by_itself = false) { return *slab_.make(id, comes_by_itself); }
   // `result` is fresh, with the caller's handle in it. Called by the submitting thread or on its behalf, in its order.
   void submit(object& result, const submission& s);
   void call(object& result, object& actor, const submission& s);
@@ -52,7 +55,7 @@ class agent {
   // Takes a message for this rank. False where it is none of the agent's (store, close, ...).
   bool receive(rank_t from, bytes_view record) {
     bool known = take(from, record);
-    work_off_failing();
+    if (anything_fails()) work_off_failing();
     return known;
   }
   // Sends what has been held back for a batch. Call it before sleeping and before leaving the pump.
@@ -138,6 +141,7 @@ class agent {
   std::uint32_t class_of(std::int32_t priority, std::uint8_t code, const wire::resources* needs);
   work start(index j);
   void finish_task(index j, const made_value& v, std::uint32_t nanoseconds);
+  bool anything_fails() const { return !failing_.empty() || !failing_calls_.empty(); }
   void work_off_failing();
   void fail_job(index j, bytes_view failure);
   const object* failed_dep(index j) const;
@@ -188,6 +192,7 @@ class agent {
   std::int64_t capacity_;  // offered CPUs less those that actors hold for life
   wire::resources free_;
   wire::outbox& out_;
+  base::slab<object> slab_;  // of all objects, known to objects_ or still fresh
   base::id_map<object*> objects_;
   base::id_map<index> job_of_;  // tasks of this rank that are not done
   base::pool<job> jobs_;

@@ -16,15 +16,14 @@ agent::~agent() {
     }
     delete[] o->contains;
     delete o->routes;
-    delete o;
   });
 }
 
 object& agent::find_or_make(object_id id) {
   if (object* known = objects_.find(id)) return *known;
-  auto* made = new object(id);
-  objects_.set(id, made);
-  return *made;
+  object& made = make(id);
+  objects_.set(id, &made);
+  return made;
 }
 
 object& agent::adopt(object_id id, bool counted) {
@@ -174,7 +173,7 @@ void agent::erase_if_unused(object& first) {
       }
       delete[] o.contains;
       delete o.routes;
-      delete &o;
+      slab_.erase(&o);
     }
     if (more.empty()) return;
     at = more.back();

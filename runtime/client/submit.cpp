@@ -65,11 +65,11 @@ std::vector<object*> pointers(const std::vector<handle>& handles) {
   return raw;
 }
 
-// A fresh object with one handle in it.
-handle fresh(process& p) {
-  auto* made = new object(p.next_id(), true);
-  retain(made);
-  return handle::adopt(made);
+// A fresh object with one handle in it. Called with the pump.
+handle fresh(process& p, agent::agent& a) {
+  object& made = a.make(p.next_id(), true);
+  retain(&made);
+  return handle::adopt(&made);
 }
 
 agent::submission submission_of(const registration& function, const arguments& args, std::span<object* const> deps) {
@@ -86,8 +86,11 @@ agent::submission submission_of(const registration& function, const arguments& a
 // A handle that never reached the agent is not its concern.
 template <class F>
 handle submit_with(process& p, F&& use) {
-  handle result = fresh(p);
-  p.visit([&](agent::agent& a) { use(a, *result.get()); });
+  handle result;
+  p.visit([&](agent::agent& a) {
+    result = fresh(p, a);
+    use(a, *result.get());
+  });
   if (p.throttled()) p.throttle();
   return result;
 }
@@ -163,9 +166,9 @@ handle submit(const registration& function, const arguments& args, const options
 void submit_all(const registration& function, std::span<const arguments> args, const options*, handle* results) {
   process& p = running_instance();
   index_of(function);
-  for (std::size_t i = 0; i < args.size(); ++i) results[i] = fresh(p);
   p.visit([&](agent::agent& a) {
     for (std::size_t i = 0; i < args.size(); ++i) {
+      results[i] = fresh(p, a);
       std::vector<object*> deps = pointers(args[i].deps());
       a.submit(*results[i].get(), submission_of(function, args[i], deps));
     }
@@ -188,10 +191,13 @@ handle create_actor(const registration& constructor, const char* class_name, con
     if (holder && how.get_if_exists) return holder;
     if (holder) throw config_error(fmt::format("an actor named \"{}\" exists already", how.name));
   }
-  auto* made = new object(id);
-  retain(made);
-  handle result = handle::adopt(made);
-  p.visit([&](agent::agent& a) { a.submit(*made, s); });
+  handle result;
+  p.visit([&](agent::agent& a) {
+    object& made = a.make(id);
+    retain(&made);
+    result = handle::adopt(&made);
+    a.submit(made, s);
+  });
   return result;
 }
 

@@ -40,6 +40,7 @@ wire::value_view scheduler::value_of(const entry& e) const {
 // By rank: how many consumers have been handed to it and wait there, and how often it asked for a copy. `used`: with
 // consumers that are done already.
 void scheduler::collect_consumers(index e, std::vector<wire::serve>& out, bool used) const {
+  out.clear();
   for (index at = entries_[e].dependents; at; at = edges_[at].next_dependent) {
     const edge& link = edges_[at];
     if (link.kind == edge_pull) {
@@ -101,9 +102,8 @@ void scheduler::commit(index e, const wire::value_view& value, rank_t maker) {
 
 void scheduler::serve_dependents(index e, std::vector<wire::serve>& served) {
   if (!entries_[e].dependents) return;
-  std::vector<wire::serve> needed;
-  collect_consumers(e, needed, true);
-  for (wire::serve want : needed) {
+  collect_consumers(e, scratch_consumers_, true);
+  for (wire::serve want : scratch_consumers_) {
     for (wire::serve had : served) {
       if (had.rank != want.rank) continue;
       want.count -= std::min(had.count, want.count);

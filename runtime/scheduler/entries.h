@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <new>
+#include <utility>
 
 #include "runtime/base/id_map.h"
 #include "runtime/base/pool.h"
@@ -12,29 +14,59 @@ namespace rota::scheduler {
 
 using index = std::uint32_t;  // of an entry or an edge in its pool; 0: none
 
-// Bytes of known size in one allocation: what a pending task costs must stay small.
+// Bytes that do not change. Up to `most_inside` of them lie in the blob itself: a task with an int or two, or its
+// result, costs no allocation. False when empty. Move-only.
 class blob {
  public:
   blob() = default;
-  explicit blob(bytes_view bytes) : data_(static_cast<std::byte*>(std::malloc(sizeof(std::uint64_t) + bytes.size()))) {
-    if (!data_) throw std::bad_alloc();
-    std::uint64_t size = bytes.size();
-    std::memcpy(data_.get(), &size, sizeof(size));
-    if (size > 0) std::memcpy(data_.get() + sizeof(size), bytes.data(), size);
+  explicit blob(bytes_view bytes) {
+    size_ = static_cast<std::uint32_t>(std::min<std::size_t>(bytes.size(), outside));
+    std::byte* to = inside_;
+    if (bytes.size() > most_inside) {
+      auto* block = static_cast<std::byte*>(std::malloc(sizeof(std::uint64_t) + bytes.size()));
+      if (!block) throw std::bad_alloc();
+      size_ = outside;
+      const std::uint64_t size = bytes.size();
+      std::memcpy(inside_, &block, sizeof(block));
+      std::memcpy(block, &size, sizeof(size));
+      to = block + sizeof(size);
+    }
+    if (!bytes.empty()) std::memcpy(to, bytes.data(), bytes.size());
   }
+  blob(blob&& other) noexcept : size_(std::exchange(other.size_, 0)) {
+    std::memcpy(inside_, other.inside_, sizeof(inside_));
+  }
+  blob& operator=(blob&& other) noexcept {
+    if (this == &other) return *this;
+    if (size_ == outside) std::free(block());
+    size_ = std::exchange(other.size_, 0);
+    std::memcpy(inside_, other.inside_, sizeof(inside_));
+    return *this;
+  }
+  ~blob() {
+    if (size_ == outside) std::free(block());
+  }
+
   bytes_view view() const {
-    if (!data_) return {};
+    if (size_ != outside) return {inside_, size_};
     std::uint64_t size;
-    std::memcpy(&size, data_.get(), sizeof(size));
-    return {data_.get() + sizeof(size), size};
+    std::memcpy(&size, block(), sizeof(size));
+    return {block() + sizeof(size), size};
   }
-  explicit operator bool() const { return data_ != nullptr; }
+  explicit operator bool() const { return size_ > 0; }
 
  private:
-  struct release {
-    void operator()(std::byte* p) const { std::free(p); }
-  };
-  std::unique_ptr<std::byte, release> data_;
+  static constexpr std::size_t most_inside = 28;
+  static constexpr std::uint32_t outside = 0xffff'ffff;  // as size_: inside_ holds the address of size and bytes
+
+  std::byte* block() const {
+    std::byte* at;
+    std::memcpy(&at, inside_, sizeof(at));
+    return at;
+  }
+
+  std::byte inside_[most_inside];
+  std::uint32_t size_ = 0;
 };
 
 enum class stage : std::uint8_t {
@@ -57,8 +89,8 @@ enum entry_flag : std::uint8_t {
   has_near = 64,      // it prefers to run where an object is, whose id ends its task blob
 };
 
-// What the head knows of an object, and of the task that makes it. About 80 bytes; docs/protocol.md, "accounts".
-struct entry {
+// What the head knows of an object, and of the task that makes it: two cache lines; docs/protocol.md, "accounts".
+struct alignas(64) entry {
   object_id id = 0;
   blob task;   // spawned_rest: what a rank needs to run it, until it is done
   blob value;  // wire value, once done

@@ -124,7 +124,10 @@ void scheduler::refill(rank_t rank) {
 // The best queued task for the rank: by priority, then by age. 0: none, or a wide one must have the rank drained first.
 index scheduler::next_for(rank_t rank) const {
   const std::vector<std::uint32_t>* sources[] = {&ranks_[rank].pinned, nullptr, &open_lanes_};
-  if (auto node = node_lanes_.find(ranks_[rank].node); node != node_lanes_.end()) sources[1] = &node->second;
+  if (!node_lanes_.empty()) {
+    auto node = node_lanes_.find(ranks_[rank].node);
+    if (node != node_lanes_.end()) sources[1] = &node->second;
+  }
   index best = 0;
   std::int32_t priority = 0;
   bool blocked = false;
@@ -133,11 +136,11 @@ index scheduler::next_for(rank_t rank) const {
     for (std::uint32_t id : *source) {
       const lane& l = lanes_[id];
       if (best && l.priority < priority) break;
-      if (l.empty() || !feasible(l, rank)) continue;
+      if (l.empty()) continue;
       bool ripe = l.ripe.first != 0;
       bool room = has_room(l, rank, ripe);
       // A wide task waits for the rank to drain: younger ones must not keep it busy for ever.
-      bool drains = !room && ripe && !l.simple && l.needs.fits_in(ranks_[rank].room);
+      bool drains = !room && ripe && !l.simple && feasible(l, rank) && l.needs.fits_in(ranks_[rank].room);
       if (!room && !drains) continue;
       index e = ripe ? l.ripe.first : l.unripe.first;
       if (!ripe && reserves(e)) continue;

@@ -333,10 +333,9 @@ void scheduler::send_assign(index e, rank_t rank) {
     scratch_.put(entries_[edges_[a].object].id);
   }
   if (at.dependents) {
-    std::vector<wire::serve> serves;
-    collect_consumers(e, serves);
-    head.serves = static_cast<std::uint32_t>(serves.size());
-    scratch_.append(serves.data(), serves.size() * sizeof(wire::serve));
+    collect_consumers(e, scratch_consumers_);
+    head.serves = static_cast<std::uint32_t>(scratch_consumers_.size());
+    scratch_.append(scratch_consumers_.data(), scratch_consumers_.size() * sizeof(wire::serve));
   }
   if (l.needs_code == wire::explicit_needs) wire::put_resources(scratch_, l.needs);
   scratch_.append(rest.take(fixed.name + std::size_t{fixed.bytes}));

@@ -215,7 +215,7 @@ class scheduler {
   bool settling_ = false;
   std::uint32_t view_ = 0;
   std::map<std::uint32_t, loss> losses_;
-  std::vector<wire::serve> scratch_serves_;
+  std::vector<wire::serve> scratch_serves_, scratch_consumers_;
   base::buffer scratch_;
   base::buffer scratch_value_;
   counters counters_;

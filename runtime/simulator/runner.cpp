@@ -152,10 +152,10 @@ std::vector<agent::object*> simulation::pick(activity& a, const std::vector<std:
 
 // An object that is new, with one handle, as the client makes it.
 agent::object* simulation::fresh(site& s, const expected& e) {
-  auto* made = new agent::object(make_id(s.rank, ++s.sequence));
-  agent::add_handle(*made);
-  expected_[made->id] = e;
-  return made;
+  agent::object& made = s.agent_->make(make_id(s.rank, ++s.sequence));
+  agent::add_handle(made);
+  expected_[made.id] = e;
+  return &made;
 }
 
 void simulation::make_put(site& s, activity& a, const step& todo) {

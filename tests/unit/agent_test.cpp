@@ -32,9 +32,9 @@ class one_rank : public testing::Test {
   }
   void get(rank_t from, const buffer& record) { ASSERT_TRUE(agent_.receive(from, record.view())); }
   object* fresh() {
-    auto* made = new object(make_id(self, ++sequence_));
-    rota::agent::add_handle(*made);
-    return made;
+    object& made = agent_.make(make_id(self, ++sequence_));
+    rota::agent::add_handle(made);
+    return &made;
   }
   object* put() {
     object* o = fresh();
