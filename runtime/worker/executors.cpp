@@ -43,40 +43,51 @@ running_task& process::current() {
 void process::start_threads() {
   enter();
   for (unsigned i = 0; i < setup_.slots; ++i) add_executor();
-  mutex_.unlock();
+  unlock();
   helper_thread_ = std::jthread([this](const std::stop_token& stop) { helper_main(stop); });
 }
 
 void process::add_executor() {
   if (stopping_ || live_executors_ >= most_threads) return;
-  // Threads that ended are joined when a new one is made.
-  for (auto at = executors_.begin(); at != executors_.end();) {
-    if (!at->exited) {
-      ++at;
-      continue;
-    }
-    at->thread.join();
-    at = executors_.erase(at);
-  }
   executor& made = executors_.emplace_back();
   made.bound = !setup_.cores.empty();
   if (made.bound) made.core = setup_.cores[live_executors_ % setup_.cores.size()];
+  try {
+    made.thread.start(stack_bytes, [this, &made] { executor_main(made); });
+  } catch (const std::exception& e) {
+    executors_.pop_back();
+    if (live_executors_ < setup_.slots) throw;  // at the start; later, what waits runs when a thread comes free
+    if (!std::exchange(told_of_threads_, true)) {
+      base::log().warn("rank {} ({}) goes on with {} threads: {}", setup_.rank, setup_.host, live_executors_, e.what());
+    }
+    return;
+  }
   ++live_executors_;
   ++hunting_;
-  made.thread.start(stack_bytes, [this, &made] { executor_main(made); });
+}
+
+// Threads that have ended, to be joined without the pump: their thread_local destructors may want it.
+void process::take_ended(std::list<executor>& to) {
+  for (auto at = executors_.begin(); at != executors_.end();) {
+    auto next = std::next(at);
+    if (at->exited) to.splice(to.end(), executors_, at);
+    at = next;
+  }
 }
 
 void process::executor_main(executor& self) {
   if (self.bound) bind_this_thread(self.core);
   current().stack_limit = stack_limit_of_this_thread();
-  enter();
+  turn at_the_pump(*this);
   bool hunting = true;
+  std::uint64_t spin_until = 0;
   while (true) {
     step();
     std::optional<agent::work> work = agent_.next();
     if (work) {
       if (hunting) --hunting_;
       hunting = false;
+      spin_until = 0;
       wake_others(false);
       run(*work);
       continue;
@@ -85,7 +96,8 @@ void process::executor_main(executor& self) {
     hunting = true;
     if (stopping_) break;
     wake_others(false);
-    if (spin()) continue;
+    if (spin(spin_until)) continue;
+    spin_until = 0;
     --hunting_;
     hunting = false;
     if (idle_.size() >= setup_.slots) break;  // a spare thread that nobody needs
@@ -100,14 +112,13 @@ void process::executor_main(executor& self) {
   if (hunting) --hunting_;
   --live_executors_;
   self.exited = true;
-  leave();
 }
 
 void process::park(executor& self) {
   if (!settle_down(sleeper::executor)) return;
   std::uint32_t value = self.wake.load();
   idle_.push_back(&self);
-  mutex_.unlock();
+  unlock();
   while (self.wake.load() == value) base::futex_wait(self.wake, value);
   enter();
 }
@@ -129,7 +140,7 @@ void process::run(agent::work& w) {
     if (unknown_or_long && !idle_.empty()) unpark(*idle_.back());  // takes over the doorbell
     ensure_helper();
   }
-  mutex_.unlock();
+  unlock();
 
   running_task saved = current();
   running_task& task = current();
@@ -226,21 +237,20 @@ base::buffer process::describe_failure(const agent::work& w, thrown cause) const
 }
 
 std::size_t process::thread_count() {
-  enter();
-  std::size_t count = live_executors_ + (helper_thread_.joinable() ? 1 : 0) + 1;
-  mutex_.unlock();
-  return count;
+  turn at_the_pump(*this);
+  return live_executors_ + (helper_thread_.joinable() ? 1 : 0) + 1;
 }
 
 void process::stop_threads() {
-  enter();
-  stopping_ = true;
-  while (!idle_.empty()) unpark(*idle_.back());
-  mpi::ring(links_.own_bell());
-  helper_thread_.request_stop();
-  helper_word_.fetch_add(1);
-  base::futex_wake(helper_word_, 1);
-  mutex_.unlock();
+  {
+    turn at_the_pump(*this);
+    stopping_ = true;
+    while (!idle_.empty()) unpark(*idle_.back());
+    mpi::ring(links_.own_bell());
+    helper_thread_.request_stop();
+    helper_word_.fetch_add(1);
+    base::futex_wake(helper_word_, 1);
+  }
   if (helper_thread_.joinable()) helper_thread_.join();
   for (executor& e : executors_) e.thread.join();
   executors_.clear();

@@ -52,6 +52,7 @@ std::string process::function_title(std::string_view pretty) {
 
 place process::reserve(std::size_t bytes) {
   if (closed()) throw_closed();
+  if (drops_wait_.load(std::memory_order_acquire)) turn at_the_pump(*this);  // what was just let go is used again
   if (std::optional<place> found = store_.try_reserve(bytes)) return *found;
   const std::uint32_t wanted = objectstore::heap::extents_for(bytes);
   auto refuse = [&](const std::string& why) {
@@ -90,9 +91,8 @@ place process::reserve(std::size_t bytes) {
 }
 
 void process::poll() {
-  enter();
+  turn at_the_pump(*this);
   step();
-  leave();
 }
 
 base::buffer process::query(wire::query_kind kind, bytes_view body) {
@@ -106,9 +106,8 @@ base::buffer process::query(wire::query_kind kind, bytes_view body) {
 std::string process::describe_timeout(object_id id) {
   std::string where;
   if (head_) {
-    enter();
+    turn at_the_pump(*this);
     where = head_->progress_of(id);
-    leave();
   }
   return fmt::format("get: the value of object {:#x} was not there in time{}", id, where);
 }
@@ -134,12 +133,12 @@ void process::serve() {
 // What has not started is dropped, actors get their destructors, threads end.
 void process::close_here() {
   ending_.store(true, std::memory_order_relaxed);
-  enter();
-  agent_.close();
-  leave();
-  wait_until([this] { return agent_.idle(); }, std::nullopt);
+  visit([](agent::agent& a) { a.close(); });
+  wait_until([this] { return agent_.idle() && !links_.clogged(); }, std::nullopt);
   stop_threads();
+  turn at_the_pump(*this);
   closed_.store(true, std::memory_order_release);  // pairs with closed()
+  tell_clients();
 }
 
 void process::abandon() {
@@ -149,39 +148,38 @@ void process::abandon() {
 // Rank 0: false if tasks still ran at the deadline; `names` then says which.
 bool process::end_tasks(deadline until, std::string& names) {
   ending_.store(true, std::memory_order_relaxed);
-  enter();
-  head_->drop_queued();
-  leave();
+  visit([this](agent::agent&) { head_->drop_queued(); });
   bool ended = wait_until([this] { return head_->assigned_tasks() == 0; }, until);
   if (ended) return true;
-  enter();
+  turn at_the_pump(*this);
   for (auto [id, rank] : head_->some_assigned(4)) {
     names += fmt::format("{}task {} ({:#x}) on rank {} ({})", names.empty() ? "" : ", ", head_->title_of(id), id, rank,
                          head_->host_of(rank));
   }
-  leave();
   return false;
 }
 
 void process::send_close() {
-  enter();
+  turn at_the_pump(*this);
   std::byte close = static_cast<std::byte>(wire::message::close);
   for (rank_t r = 0; r < setup_.world_size; ++r) {
     if (r != setup_.rank) links_.send(r, {&close, 1});
   }
-  leave();
 }
 
 std::string process::leaks() {
   auto clean = [this] {
     return head_->live_objects() == 0 && agent_.live_objects() == 0 && store_.live_objects() == 0;
   };
-  if (wait_until(clean, std::chrono::steady_clock::now() + std::chrono::seconds(5))) return {};
-  enter();
+  // Drops are no news to those who wait: it is asked again and again.
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+  while (std::chrono::steady_clock::now() < until) {
+    if (wait_until(clean, std::chrono::steady_clock::now() + std::chrono::milliseconds(10))) return {};
+  }
+  turn at_the_pump(*this);
   std::string text = head_->describe_live(10) + agent_.describe_live(10);
   if (std::size_t places = store_.live_objects())
     text += fmt::format("{} values in rank 0's part of the store\n", places);
-  leave();
   return text;
 }
 

@@ -69,13 +69,16 @@ class process {
   // Runs use(agent) under the pump, then sends what came of it. Throws config_error when the session has ended.
   template <class F>
   decltype(auto) visit(F&& use) {
-    visitor guard(*this);
+    if (closed()) throw_closed();
+    turn at_the_pump(*this);
+    if (closed()) throw_closed();
     return use(agent_);
   }
   // The last handle of o went.
   void dropped(agent::object& o) noexcept;
 
-  // Drives the runtime until done() or the deadline; done() is called with the pump, often. True if done.
+  // Drives the runtime until done() or the deadline; done() is called with the pump, often. True if done. Throws
+  // config_error when the session has ended, or ends meanwhile.
   bool wait_until(const std::function<bool()>& done, deadline until);
   // Takes in what has come, once.
   void poll();
@@ -119,15 +122,12 @@ class process {
   enum class helper_mode : std::uint8_t { parked, ticking, sentinel };
 
   // Holds the pump; gives it back with everything sent.
-  class visitor {
+  class turn {
    public:
-    explicit visitor(process& p) : process_(p) {
-      if (p.closed()) throw_closed();
-      p.enter();
-    }
-    ~visitor() { process_.leave(); }
-    visitor(const visitor&) = delete;
-    visitor& operator=(const visitor&) = delete;
+    explicit turn(process& p) : process_(p) { p.enter(); }
+    ~turn() { process_.leave(); }
+    turn(const turn&) = delete;
+    turn& operator=(const turn&) = delete;
 
    private:
     process& process_;
@@ -159,20 +159,25 @@ class process {
 
   // pump.cpp
   void enter();
+  void unlock();
   void leave();
   bool step();
   void dispatch(rank_t from, bytes_view record);
   void drain_local();
+  template <class Push>
+  void defer(Push&& push) noexcept;
   void take_drops();
   void wake_others(bool by_helper);
   bool anything_waits();
-  bool spin();
+  bool spin(std::uint64_t& until);
   void sleep(sleeper who, deadline until);
   void park_client(deadline until);
   bool settle_down(sleeper who);
   void publish(bool lazily);
   bool await_room();
   void tell_clients();
+
+  // helper.cpp
   void ensure_helper();
   void helper_main(const std::stop_token& stop);
   helper_mode help(std::uint64_t& seen);
@@ -184,6 +189,7 @@ class process {
   void park(executor& self);
   void unpark(executor& e);
   void add_executor();
+  void take_ended(std::list<executor>& to);
   bool run_child(std::uint32_t job);
   void note_time(std::uint32_t function, std::uint64_t nanoseconds);
   std::string_view title_of(const agent::work& w) const;
@@ -207,8 +213,9 @@ class process {
   std::unique_ptr<scheduler::scheduler> head_;  // rank 0
   std::atomic<std::uint64_t> next_sequence_{1};
 
-  std::mutex mutex_;                      // the pump; guards everything below that is not atomic
-  std::atomic<std::uint32_t> wanted_{0};  // threads that wait for the pump
+  std::mutex mutex_;                                  // the pump; guards everything below that is not atomic
+  std::atomic<std::uint32_t> wanted_{0};              // threads that wait for the pump
+  std::atomic<const running_task*> holder_{nullptr};  // current() of the thread that has the pump
   std::uint64_t visits_ = 0;
   local_queue to_head_, to_agent_;  // rank 0's own messages
   bool draining_ = false;
@@ -229,7 +236,7 @@ class process {
   std::vector<std::uint64_t> freed_places_;  // guarded by drops_mutex_
 
   std::atomic<std::uint32_t> helper_word_{0};
-  helper_mode helper_ = helper_mode::parked;
+  std::atomic<helper_mode> helper_{helper_mode::parked};  // written with the pump
   std::jthread helper_thread_;
 
   std::atomic<bool> throttled_{false};
@@ -237,7 +244,7 @@ class process {
   std::atomic<bool> ending_{false};
   bool news_ = false;                          // something that a parked thread may wait for has come
   std::atomic<std::uint32_t> close_asked_{0};  // the main thread of a worker sleeps on it
-  bool stopping_ = false;
+  bool stopping_ = false, told_of_threads_ = false;
 };
 
 }  // namespace rota::detail

@@ -15,12 +15,18 @@ namespace rota::detail {
 namespace {
 
 constexpr std::uint64_t spin_ns = 20'000;
-constexpr auto tick = std::chrono::milliseconds(1);
 
-inline void relax() {
 #if defined(__x86_64__)
-  _mm_pause();
+inline void relax() { _mm_pause(); }
+#else
+inline void relax() {}
 #endif
+
+// nullopt: without end.
+std::optional<std::chrono::nanoseconds> left_until(deadline until) {
+  if (!until) return std::nullopt;
+  const std::chrono::nanoseconds left = *until - std::chrono::steady_clock::now();
+  return std::max(left, std::chrono::nanoseconds(0));
 }
 
 }  // namespace
@@ -47,14 +53,25 @@ void process::enter() {
     mutex_.lock();
     wanted_.fetch_sub(1);
   }
+  holder_.store(&current(), std::memory_order_relaxed);  // relaxed: only this thread can find itself there
   ++visits_;
 }
 
-// A program's thread leaves the pump: everything it caused is on its way, and somebody will take in what comes next.
+void process::unlock() {
+  holder_.store(nullptr, std::memory_order_relaxed);  // relaxed: see enter
+  mutex_.unlock();
+}
+
+// A program's thread leaves the pump: everything it caused is on its way, and somebody will take in what comes next. A
+// thread that keeps coming, to submit, takes in what has come for all.
 void process::leave() {
+  if (closed()) return unlock();  // nothing of the session is touched any more
+  constexpr std::uint64_t visits_per_look = 16;
+  if (visits_ % visits_per_look == 0 && links_.anything_waits()) step();
+  if (drops_wait_.load(std::memory_order_acquire)) take_drops();  // pairs with defer()
   drain_local();
   // Counts may wait for company only where the helper will soon look.
-  if (agent_.has_unsent_counts() && helper_ != helper_mode::ticking) {
+  if (agent_.has_unsent_counts() && helper_.load() != helper_mode::ticking) {
     agent_.flush();
     drain_local();
   }
@@ -62,12 +79,12 @@ void process::leave() {
   publish(false);
   throttled_.store(links_.throttled(), std::memory_order_relaxed);
   if (sentinel_ == sleeper::none || agent_.has_unsent_counts()) ensure_helper();
-  mutex_.unlock();
+  unlock();
 }
 
 bool process::step() {
   bool any = false;
-  if (drops_wait_.load(std::memory_order_acquire)) {  // pairs with dropped()
+  if (drops_wait_.load(std::memory_order_acquire)) {  // pairs with defer()
     take_drops();
     any = true;
   }
@@ -132,41 +149,30 @@ void process::take_drops() {
   for (std::uint64_t offset : places) store_.free(offset, agent_out_);
 }
 
-void process::dropped(agent::object& o) noexcept {
+// For handles that go: in any thread, and in one that has the pump. The helper or the next visit works it off.
+template <class Push>
+void process::defer(Push&& push) noexcept {
   if (closed()) return;
-  if (wanted_.load(std::memory_order_relaxed) == 0 && mutex_.try_lock()) {
-    ++visits_;
-    agent_.dropped(o);
-    leave();
-    return;
-  }
   {
     std::lock_guard lock(drops_mutex_);
-    drops_.push_back(&o);
-    drops_wait_.store(true, std::memory_order_release);  // pairs with step()
+    push();
+    drops_wait_.store(true);  // seq_cst, as the load below: the helper looks again after it has stopped ticking
   }
-  // Whoever held the pump may have looked before: then nobody holds it now.
-  if (!mutex_.try_lock()) return;
-  ++visits_;
-  take_drops();
-  leave();
+  if (helper_.load() == helper_mode::ticking) return;
+  if (holder_.load(std::memory_order_relaxed) == &current()) return;  // relaxed: see enter. It will leave().
+  turn at_the_pump(*this);
+}
+
+void process::dropped(agent::object& o) noexcept {
+  defer([&] { drops_.push_back(&o); });
 }
 
 void process::free_place(std::uint64_t offset) noexcept {
-  if (closed()) return;
-  {
-    std::lock_guard lock(drops_mutex_);
-    freed_places_.push_back(offset);
-    drops_wait_.store(true, std::memory_order_release);  // pairs with step()
-  }
-  if (!mutex_.try_lock()) return;
-  ++visits_;
-  take_drops();
-  leave();
+  defer([&] { freed_places_.push_back(offset); });
 }
 
 bool process::anything_waits() {
-  return links_.anything_waits() || drops_wait_.load(std::memory_order_acquire) || wanted_.load() > 0;
+  return links_.anything_waits() || drops_wait_.load(std::memory_order_acquire);  // pairs with defer()
 }
 
 // What was sent becomes visible; programs that were held back hear when receivers have caught up.
@@ -207,16 +213,23 @@ void process::wake_others(bool by_helper) {
   ensure_helper();
 }
 
-// Looks for a while before sleeping. True: something came, look again. Called with the pump, which others get
-// meanwhile.
-bool process::spin() {
+// Looks for a while before sleeping, in all until `until` (0: from now on). True: something came, or another thread was
+// at the pump: look again. Called with the pump, which others get meanwhile.
+bool process::spin(std::uint64_t& until) {
   publish(false);
   owed_since_ = 0;
-  std::uint64_t until = base::now_ns() + spin_ns;
+  if (until == 0) until = base::now_ns() + spin_ns;
   for (int look = 1;; ++look) {
-    if (links_.anything_waits() || drops_wait_.load(std::memory_order_acquire)) return true;
-    if (wanted_.load(std::memory_order_relaxed) > 0) {
-      mutex_.unlock();
+    if (anything_waits()) {
+      until = 0;
+      return true;
+    }
+    constexpr int looks_per_clock = 16;
+    const bool others = wanted_.load(std::memory_order_relaxed) > 0;
+    const bool over = (setup_.crowded || others || look % looks_per_clock == 0) && base::now_ns() >= until;
+    if (over) return false;
+    if (others) {
+      unlock();
       while (wanted_.load(std::memory_order_relaxed) > 0) sched_yield();
       enter();
       return true;
@@ -226,8 +239,6 @@ bool process::spin() {
     } else {
       relax();
     }
-    constexpr int looks_per_clock = 16;
-    if ((setup_.crowded || look % looks_per_clock == 0) && base::now_ns() >= until) return false;
   }
 }
 
@@ -261,13 +272,8 @@ void process::sleep(sleeper who, deadline until) {
   std::uint32_t value = bell.prepare();
   bool stay = !anything_waits() && await_room() && !(stopping_ && who != sleeper::client);
   if (stay) {
-    std::optional<std::chrono::nanoseconds> limit;
-    if (until) {
-      limit =
-          std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*until - std::chrono::steady_clock::now()));
-    }
-    mutex_.unlock();
-    bell.wait(value, limit);
+    unlock();
+    bell.wait(value, left_until(until));
     enter();
   }
   if (sentinel_ == who) {
@@ -279,92 +285,43 @@ void process::sleep(sleeper who, deadline until) {
 void process::park_client(deadline until) {
   if (!settle_down(sleeper::client)) return;
   std::uint32_t value = epoch_.load();
-  std::optional<std::chrono::nanoseconds> limit;
-  if (until) {
-    limit = std::max(std::chrono::nanoseconds(0), std::chrono::nanoseconds(*until - std::chrono::steady_clock::now()));
-  }
   ++parked_clients_;
-  mutex_.unlock();
-  base::futex_wait(epoch_, value, limit);
+  unlock();
+  base::futex_wait(epoch_, value, left_until(until));
   enter();
   --parked_clients_;
-}
-
-void process::ensure_helper() {
-  if (helper_ != helper_mode::parked) return;
-  helper_ = helper_mode::ticking;
-  helper_word_.fetch_add(1);
-  base::futex_wake(helper_word_, 1);
-}
-
-// One look of the helper, with the pump. `seen`: the visits that it knows of.
-process::helper_mode process::help(std::uint64_t& seen) {
-  if (agent_.has_unsent_counts() || drops_wait_.load(std::memory_order_relaxed)) {
-    step();
-    wake_others(true);
-  }
-  publish(false);
-  const bool unserved = agent_.call_runnable();
-  if (unserved) wake_others(true);
-  if (!unserved && (sentinel_ == sleeper::client || sentinel_ == sleeper::executor)) {
-    helper_ = helper_mode::parked;
-  } else if (unserved || visits_ != seen) {
-    helper_ = helper_mode::ticking;
-  } else {
-    helper_ = helper_mode::sentinel;
-    step();
-    wake_others(true);
-    sleep(sleeper::helper, std::nullopt);
-    --visits_;  // its own
-    step();
-    wake_others(true);
-    publish(false);
-  }
-  seen = visits_;
-  return helper_;
-}
-
-// Keeps the rank reachable while all its threads compute: once nobody has held the pump for a tick, it sleeps on the
-// doorbell and takes in what comes, until someone is back.
-void process::helper_main(const std::stop_token& stop) {
-  std::uint64_t seen = 0;
-  while (!stop.stop_requested()) {
-    std::uint32_t value = helper_word_.load();
-    helper_mode mode = helper_mode::ticking;
-    if (mutex_.try_lock()) {  // else somebody is at the pump, and nothing is to be done
-      mode = help(seen);
-      mutex_.unlock();
-    }
-    if (stop.stop_requested()) return;
-    if (mode == helper_mode::parked) base::futex_wait(helper_word_, value);
-    if (mode == helper_mode::ticking) base::futex_wait(helper_word_, value, tick);
-  }
 }
 
 // What the program waits for: the thread itself does the work that brings it.
 bool process::wait_until(const std::function<bool()>& done, deadline until) {
   if (closed()) throw_closed();
   running_task& task = current();
-  enter();
+  turn at_the_pump(*this);
+  if (closed()) throw_closed();
   if (task.job) {
     agent_.blocked(task.job, false);
     ++in_get_;
   }
   bool finished = false;
+  std::uint64_t spin_until = 0;
   for (;;) {
     step();
     finished = done();
     if (finished || (until && std::chrono::steady_clock::now() >= *until)) break;
-    if (task.job && run_child(task.job)) continue;
+    if (task.job && run_child(task.job)) {
+      spin_until = 0;
+      continue;
+    }
     wake_others(false);
-    if (spin()) continue;
+    if (spin(spin_until)) continue;
+    spin_until = 0;
     if (task.job) agent_.blocked(task.job, true);
     if (sentinel_ == sleeper::none || sentinel_ == sleeper::helper) {
       sleep(sleeper::client, until);
     } else {
       park_client(until);
     }
-    if (closed() && !done()) break;
+    if (closed() && !done()) throw_closed();
   }
   if (task.job) {
     --in_get_;
@@ -375,7 +332,6 @@ bool process::wait_until(const std::function<bool()>& done, deadline until) {
     epoch_.fetch_add(1);
     base::futex_wake(epoch_, 1);
   }
-  leave();
   return finished;
 }
 

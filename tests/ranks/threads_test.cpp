@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include <atomic>
+#include <ctime>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -163,6 +164,62 @@ TEST(blocked, tasks_wait_for_each_other_across_submissions) {
   ref<int> last = rota::put(1);
   for (int i = 0; i < 60; ++i) last = remote<get_of_all>(std::vector{last, remote<plus_one>(i - 1)});
   EXPECT_EQ(last.get(), 1 + 59 * 60 / 2);
+}
+
+int nap() {
+  std::this_thread::sleep_for(5ms);
+  return 1;
+}
+
+// Tasks of which far more are submitted than ranks are handed at a time, and a last one that leaves a note.
+std::vector<ref<int>> naps_and_a_note(const std::string& path) {
+  std::vector<ref<int>> refs;
+  for (int i = 0; i < 100; ++i) refs.push_back(remote<nap>());
+  refs.push_back(remote<[](std::vector<ref<int>> all, std::string note) {
+    rota::get(all);
+    write_note(note);
+    return 0;
+  }>(refs, path));
+  return refs;
+}
+
+TEST(reachable, while_the_driver_computes_after_a_get_in_vain) {
+  note_folder notes;
+  const std::string go = notes["go"], end = notes["end"];
+  auto gate = remote<[](std::string until) {
+    hold_slot_until(until);
+    return 1;
+  }>(go);
+  const auto refs = naps_and_a_note(end);
+  std::this_thread::sleep_for(20ms);  // the helper thread takes over the rank
+  EXPECT_THROW(gate.get(200us), rota::get_timeout);
+  EXPECT_TRUE(eventually([&] { return exists(end); }));  // makes no call
+  write_note(go);
+  EXPECT_EQ(gate.get(), 1);
+}
+
+TEST(reachable, while_the_driver_submits_without_end) {
+  note_folder notes;
+  const std::string end = notes["end"];
+  const auto refs = naps_and_a_note(end);
+  EXPECT_TRUE(eventually([&] {
+    remote<plus_one>(1);
+    return exists(end);
+  }));
+}
+
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+TEST(idle, threads_that_looked_for_work_together_all_sleep) {
+  std::vector<ref<int>> refs;
+  for (int i = 0; i < 64; ++i) refs.push_back(remote<nap>());
+  rota::get(refs);
+  std::vector<double> before;
+  for (unsigned rank : workers()) before.push_back(remote<cpu_seconds>.with({.where = rota::on_rank(rank)})().get());
+  std::this_thread::sleep_for(1s);
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    EXPECT_LT(remote<cpu_seconds>.with({.where = rota::on_rank(workers()[i])})().get() - before[i], 0.2);
+  }
 }
 
 TEST(many, a_hundred_thousand_tasks_that_nobody_asks_for) {
