@@ -1,10 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <memory>
-#include <utility>
 #include <vector>
+
+#include "runtime/base/page_source.h"
 
 namespace rota::base {
 
@@ -13,15 +14,21 @@ namespace rota::base {
 template <class T>
 class pool {
  public:
+  pool() { add_page(); }
+  pool(const pool&) = delete;
+  pool& operator=(const pool&) = delete;
+  ~pool() {
+    for (T* page : pages_) std::destroy_n(page, page_size);
+  }
+
   std::uint32_t add() {
+    ++live_;
     if (!free_.empty()) {
       std::uint32_t index = free_.back();
       free_.pop_back();
-      ++live_;
       return index;
     }
-    if (next_ == pages_.size() * page_size) pages_.push_back(std::make_unique<T[]>(page_size));
-    ++live_;
+    if (next_ == pages_.size() * page_size) add_page();
     return next_++;
   }
 
@@ -40,16 +47,18 @@ class pool {
 
  private:
   static constexpr std::uint32_t page_size = 1024;
-  std::vector<std::unique_ptr<T[]>> pages_ = make_first();
+
+  void add_page() {
+    auto* page = reinterpret_cast<T*>(memory_.next());
+    std::uninitialized_value_construct_n(page, page_size);
+    pages_.push_back(page);
+  }
+
+  page_source memory_{page_size * sizeof(T)};
+  std::vector<T*> pages_;
   std::vector<std::uint32_t> free_;
   std::uint32_t next_ = 1;
   std::uint32_t live_ = 0;
-
-  static std::vector<std::unique_ptr<T[]>> make_first() {
-    std::vector<std::unique_ptr<T[]>> pages;
-    pages.push_back(std::make_unique<T[]>(page_size));
-    return pages;
-  }
 };
 
 }  // namespace rota::base

@@ -1,10 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <new>
 #include <utility>
-#include <vector>
+
+#include "runtime/base/page_source.h"
 
 namespace rota::base {
 
@@ -35,11 +35,11 @@ class slab {
   };
 
   void add_page() {
-    pages_.push_back(std::make_unique_for_overwrite<place[]>(page_size));
-    for (std::size_t i = page_size; i-- > 0;) pages_.back()[i].next = std::exchange(free_, &pages_.back()[i]);
+    auto* page = reinterpret_cast<place*>(memory_.next());
+    for (std::size_t i = page_size; i-- > 0;) (new (page + i) place)->next = std::exchange(free_, page + i);
   }
 
-  std::vector<std::unique_ptr<place[]>> pages_;
+  page_source memory_{page_size * sizeof(place)};
   place* free_ = nullptr;
 };
 

@@ -173,6 +173,7 @@ void submit_all(const registration& function, std::span<const arguments> args, c
       a.submit(*results[i].get(), submission_of(function, args[i], deps));
     }
   });
+  p.poll();  // what is done makes room for more
   if (p.throttled()) p.throttle();
 }
 

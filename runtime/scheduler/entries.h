@@ -91,9 +91,8 @@ enum entry_flag : std::uint8_t {
 
 // What the head knows of an object, and of the task that makes it: two cache lines; docs/protocol.md, "accounts".
 struct alignas(64) entry {
+  // What placing and counting touch fills the first line.
   object_id id = 0;
-  blob task;   // spawned_rest: what a rank needs to run it, until it is done
-  blob value;  // wire value, once done
   std::uint32_t function = 0;
   std::uint32_t lane = 0;
   rank_t rank = no_rank;  // assigned, produced: who makes it; actor: where it lives
@@ -112,7 +111,10 @@ struct alignas(64) entry {
   std::uint16_t attempt = 0;
   stage state = stage::unknown;
   std::uint8_t flags = 0;
+  blob task;   // spawned_rest: what a rank needs to run it, until it is done
+  blob value;  // wire value, once done
 };
+static_assert(sizeof(entry) == 128);
 
 // "Task `task` has `object` as argument", "a task that had it as argument used a delivery at rank `task` and is done,
 // though the object's own DONE has not come", or "rank `task` pulls it". 16 to 20 bytes.

@@ -28,9 +28,7 @@ void load_order::remove(rank_t rank) {
   at = {};
 }
 
-void load_order::move(rank_t rank, std::uint32_t load) {
-  if (rank >= links_.size() || links_[rank].load == none) return;
-  if (links_[rank].load == std::min(load, most_load)) return;
+void load_order::relink(rank_t rank, std::uint32_t load) {
   remove(rank);
   add(rank, load);
 }

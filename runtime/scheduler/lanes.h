@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
@@ -34,7 +35,10 @@ class load_order {
  public:
   void add(rank_t rank, std::uint32_t load);
   void remove(rank_t rank);
-  void move(rank_t rank, std::uint32_t load);
+  void move(rank_t rank, std::uint32_t load) {
+    load = std::min(load, most_load);
+    if (rank < links_.size() && links_[rank].load != none && links_[rank].load != load) relink(rank, load);
+  }
 
   // Calls use(rank) from the least loaded up until it returns true; at most `limit` ranks.
   template <class F>
@@ -59,6 +63,7 @@ class load_order {
   struct bucket {
     std::uint32_t first = none, last = none;
   };
+  void relink(rank_t rank, std::uint32_t load);
   std::uint32_t lowest() const;
   std::uint32_t highest() const;
 

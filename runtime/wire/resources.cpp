@@ -19,20 +19,13 @@ std::int64_t resources::amount(const std::string& name) const {
   return at != others.end() && at->first == name ? at->second : 0;
 }
 
-bool resources::fits_in(const resources& room) const {
-  if (cpus > room.cpus) return false;
+bool resources::others_fit_in(const resources& room) const {
   return std::all_of(others.begin(), others.end(),
                      [&](const auto& need) { return need.second <= room.amount(need.first); });
 }
 
-void resources::take_from(resources& room) const {
-  room.cpus -= cpus;
-  for (const auto& [name, need] : others) find(room.others, name)->second -= need;
-}
-
-void resources::give_back_to(resources& room) const {
-  room.cpus += cpus;
-  for (const auto& [name, need] : others) find(room.others, name)->second += need;
+void resources::add_others(resources& room, int sign) const {
+  for (const auto& [name, need] : others) find(room.others, name)->second += sign * need;
 }
 
 void put_resources(base::buffer& to, const resources& r) {

@@ -19,10 +19,20 @@ struct resources {
 
   bool operator==(const resources&) const = default;
 
-  bool fits_in(const resources& room) const;
-  void take_from(resources& room) const;  // REQUIRES: fits_in(room)
-  void give_back_to(resources& room) const;
+  bool fits_in(const resources& room) const { return cpus <= room.cpus && (others.empty() || others_fit_in(room)); }
+  void take_from(resources& room) const {  // REQUIRES: fits_in(room)
+    room.cpus -= cpus;
+    if (!others.empty()) add_others(room, -1);
+  }
+  void give_back_to(resources& room) const {
+    room.cpus += cpus;
+    if (!others.empty()) add_others(room, 1);
+  }
   std::int64_t amount(const std::string& name) const;  // of `others`, 0 where absent
+
+ private:
+  bool others_fit_in(const resources& room) const;
+  void add_others(resources& room, int sign) const;
 };
 
 // Needs of one CPU and no CPU are so common that they travel as a number instead of bytes.

@@ -28,7 +28,7 @@ process::helper_mode process::help(std::uint64_t& seen) {
     step();
     wake_others(true);
   }
-  publish(false);
+  publish(wake::all);
   const bool unserved = agent_.call_runnable();
   if (unserved) wake_others(true);
   if (!unserved && (sentinel_ == sleeper::client || sentinel_ == sleeper::executor)) {
@@ -44,7 +44,8 @@ process::helper_mode process::help(std::uint64_t& seen) {
     --visits_;  // its own
     step();
     wake_others(true);
-    publish(false);
+    publish(wake::all);
+    if (visits_ != seen) helper_ = helper_mode::ticking;  // others came meanwhile, and will again
   }
   seen = visits_;
   return helper_;

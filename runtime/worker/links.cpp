@@ -4,6 +4,17 @@
 
 namespace rota::detail {
 
+namespace {
+
+wake need_of(bytes_view record) {
+  const wire::message type = wire::type_of(record);
+  if (type == wire::message::count) return wake::all;
+  if (type != wire::message::done) return wake::urgent;
+  return base::cursor(record).get<wire::done_head>().served > 0 ? wake::all : wake::wanted;
+}
+
+}  // namespace
+
 links::links(mpi::node_window& window, std::vector<rank_t> ranks, int self)
     : window_(window), self_(self), self_rank_(ranks[static_cast<std::size_t>(self)]), peers_(ranks.size()) {
   by_rank_.resize(*std::max_element(ranks.begin(), ranks.end()) + 1);
@@ -20,8 +31,7 @@ links::links(mpi::node_window& window, std::vector<rank_t> ranks, int self)
 void links::send(rank_t to, bytes_view record) {
   peer& p = to_rank(to);
   write(p, record);
-  wire::message type = wire::type_of(record);
-  if (type != wire::message::done && type != wire::message::count) p.urgent = true;
+  p.need = std::max(p.need, need_of(record));
   if (!p.dirty) {
     p.dirty = true;
     dirty_.push_back(by_rank_[to]);
@@ -67,7 +77,8 @@ void links::drain_backlog(peer& p) {
   }
   if (any && p.backlog.empty()) p.out.want_room(false);
   if (!any || p.dirty) return;
-  p.dirty = p.urgent = true;
+  p.need = wake::urgent;
+  p.dirty = true;
   dirty_.push_back(by_rank_[p.rank]);
 }
 
@@ -78,12 +89,12 @@ bool links::anything_waits() {
   return false;
 }
 
-void links::publish(bool lazily) {
+void links::publish(wake whom) {
   if (backlog_bytes_ > 0) {
     for (peer& p : peers_) {
       if (!p.backlog.empty()) {
         if (p.out.has_unpublished()) p.out.publish();
-        wake(p);
+        ring(p);
         drain_backlog(p);
         if (p.backlog.empty()) continue;
         // Whoever sleeps next, and wherever: the receiver rings when there is room.
@@ -96,24 +107,23 @@ void links::publish(bool lazily) {
     peer& p = peers_[i];
     p.dirty = false;
     p.out.publish();
-    if (p.urgent || !lazily) {
-      wake(p);
+    if (std::exchange(p.need, wake::all) >= whom) {
+      ring(p);
     } else if (!p.owed) {
       p.owed = true;
       owed_.push_back(i);
     }
-    p.urgent = false;
   }
   dirty_.clear();
-  if (lazily || owed_.empty()) return;
+  if (whom != wake::all || owed_.empty()) return;
   for (std::uint32_t i : owed_) {
-    if (peers_[i].owed) wake(peers_[i]);
+    if (peers_[i].owed) ring(peers_[i]);
   }
   owed_.clear();
 }
 
 // Once per sleep of the receiver: it changes the counter itself before each (process::sleep).
-void links::wake(peer& p) {
+void links::ring(peer& p) {
   p.owed = false;
   std::atomic_thread_fence(std::memory_order_seq_cst);                // pairs with the fence in doorbell::prepare
   if (p.bell->sleeping.load(std::memory_order_relaxed) == 0) return;  // relaxed: ordered by the fence

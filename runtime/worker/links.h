@@ -10,6 +10,10 @@
 
 namespace rota::detail {
 
+// Which receivers are woken for what they are sent, if they sleep: those of messages that somebody acts on; also those
+// that hear of a result that nobody has got yet; or all, also for what is only kept in books.
+enum class wake : std::uint8_t { all, wanted, urgent };
+
 // The links of one rank: a mailbox to and from each other rank of the node, and a queue to itself. Used by the thread
 // that holds the pump. send() never blocks: what finds no room waits here, and throttled() tells programs to slow down.
 class links final : public wire::outbox {
@@ -25,9 +29,8 @@ class links final : public wire::outbox {
   bool receive(F&& use);
 
   bool anything_waits();
-  // Shows what was sent to its receivers, and wakes those that sleep; with `lazily`, ranks that are only told that
-  // tasks are done are not woken for it.
-  void publish(bool lazily);
+  // Shows what was sent to its receivers, and wakes those that sleep as far as `whom` says; the others are owed a wake.
+  void publish(wake whom);
   bool wakes_owed() const { return !owed_.empty(); }
   // Before sleeping: ask full receivers to ring when there is room. False if some room has come meanwhile.
   bool await_room();
@@ -49,13 +52,14 @@ class links final : public wire::outbox {
     std::deque<base::buffer> backlog;
     base::buffer partial;       // of a record that comes in parts
     std::uint32_t rung_at = 0;  // the doorbell's value after our last ring
-    bool dirty = false, urgent = false, owed = false;
+    wake need = wake::all;      // of what was sent since the last publish
+    bool dirty = false, owed = false;
   };
 
   void write(peer& p, bytes_view record);
   bool try_write(peer& p, bytes_view record);
   void drain_backlog(peer& p);
-  void wake(peer& p);
+  void ring(peer& p);
   peer& to_rank(rank_t rank) { return peers_[by_rank_[rank]]; }
 
   mpi::node_window& window_;

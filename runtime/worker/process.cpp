@@ -19,7 +19,7 @@ process::process(rank_setup setup, config values, function_table functions, mpi:
       agent_out_(*this),
       head_out_(*this),
       agent_(setup_.rank, setup_.offered, agent_out_),
-      function_ns_(functions_.size(), 0.0f) {
+      function_ns_(functions_.size(), unknown_ns) {
   for (std::uint32_t i = 0; i < functions_.size(); ++i) titles_.push_back(function_title(functions_.name(i)));
   agent_.free_place = [this](std::uint64_t place) { store_.free(place, agent_out_); };
   agent_.function_name = [this](std::uint32_t function) { return titles_[function]; };

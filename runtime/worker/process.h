@@ -151,11 +151,6 @@ class process {
    private:
     process& process_;
   };
-  struct local_queue {
-    base::buffer filling, draining;
-    void push(bytes_view record);
-    bool empty() const { return filling.empty(); }
-  };
 
   // pump.cpp
   void enter();
@@ -173,7 +168,7 @@ class process {
   void sleep(sleeper who, deadline until);
   void park_client(deadline until);
   bool settle_down(sleeper who);
-  void publish(bool lazily);
+  void publish(wake whom);
   bool await_room();
   void tell_clients();
 
@@ -217,7 +212,7 @@ class process {
   std::atomic<std::uint32_t> wanted_{0};              // threads that wait for the pump
   std::atomic<const running_task*> holder_{nullptr};  // current() of the thread that has the pump
   std::uint64_t visits_ = 0;
-  local_queue to_head_, to_agent_;  // rank 0's own messages
+  base::buffer to_agent_, taken_to_agent_;  // this rank's own messages, each after its size
   bool draining_ = false;
   sleeper sentinel_ = sleeper::none;     // who sleeps on the doorbell
   std::atomic<std::uint32_t> epoch_{0};  // parked clients sleep on it
@@ -225,15 +220,20 @@ class process {
   std::list<executor> executors_;
   std::vector<executor*> idle_;  // parked executors, latest last
   std::uint32_t hunting_ = 0;    // executors that look for work
+  std::uint32_t spinning_ = 0;   // threads in spin() that lent the pump to another
   std::uint32_t in_get_ = 0;     // executors whose task waits
   std::uint32_t live_executors_ = 0;
   std::uint64_t owed_since_ = 0;
-  std::vector<float> function_ns_;  // recent run time by function
+  static constexpr float unknown_ns = 1e9f;
+  std::vector<float> function_ns_;  // recent run time by function; unknown_ns before the first
+  std::uint32_t runs_ = 0;
 
   std::mutex drops_mutex_;
   std::vector<agent::object*> drops_;  // guarded by drops_mutex_
   std::atomic<bool> drops_wait_{false};
   std::vector<std::uint64_t> freed_places_;  // guarded by drops_mutex_
+  std::vector<agent::object*> taken_drops_;
+  std::vector<std::uint64_t> taken_places_;
 
   std::atomic<std::uint32_t> helper_word_{0};
   std::atomic<helper_mode> helper_{helper_mode::parked};  // written with the pump

@@ -15,12 +15,18 @@ namespace rota::detail {
 namespace {
 
 constexpr std::uint64_t spin_ns = 20'000;
+constexpr std::uint64_t crowded_spin_ns = 5'000;
 
 #if defined(__x86_64__)
 inline void relax() { _mm_pause(); }
 #else
 inline void relax() {}
 #endif
+
+void push_record(base::buffer& to, bytes_view record) {
+  to.put(static_cast<std::uint64_t>(record.size()));
+  to.append(record);
+}
 
 // nullopt: without end.
 std::optional<std::chrono::nanoseconds> left_until(deadline until) {
@@ -31,19 +37,16 @@ std::optional<std::chrono::nanoseconds> left_until(deadline until) {
 
 }  // namespace
 
-void process::local_queue::push(bytes_view record) {
-  filling.put(static_cast<std::uint64_t>(record.size()));
-  filling.append(record);
-}
-
 void process::agent_outbox::send(rank_t to, bytes_view record) {
   process& p = process_;
   if (to != p.setup_.rank) return p.links_.send(to, record);
-  (p.head_ && wire::for_head(wire::type_of(record)) ? p.to_head_ : p.to_agent_).push(record);
+  // The head never calls the agent, it answers through the queue: so the agent may call the head.
+  if (p.head_ && wire::for_head(wire::type_of(record))) return p.head_->receive(to, record);
+  push_record(p.to_agent_, record);
 }
 
 void process::head_outbox::send(rank_t to, bytes_view record) {
-  if (to == process_.setup_.rank) return process_.to_agent_.push(record);
+  if (to == process_.setup_.rank) return push_record(process_.to_agent_, record);
   process_.links_.send(to, record);
 }
 
@@ -62,22 +65,21 @@ void process::unlock() {
   mutex_.unlock();
 }
 
-// A program's thread leaves the pump: everything it caused is on its way, and somebody will take in what comes next. A
-// thread that keeps coming, to submit, takes in what has come for all.
+// A program's thread leaves the pump: what it caused is on its way first, then what can wait is worked off, and
+// somebody will take in what comes next. A thread that keeps coming, to submit, takes in what has come for all.
 void process::leave() {
   if (closed()) return unlock();  // nothing of the session is touched any more
-  constexpr std::uint64_t visits_per_look = 16;
+  constexpr std::uint64_t visits_per_look = 256;
+  drain_local();
+  publish(wake::all);
   if (visits_ % visits_per_look == 0 && links_.anything_waits()) step();
   if (drops_wait_.load(std::memory_order_acquire)) take_drops();  // pairs with defer()
-  drain_local();
   // Counts may wait for company only where the helper will soon look.
-  if (agent_.has_unsent_counts() && helper_.load() != helper_mode::ticking) {
-    agent_.flush();
-    drain_local();
-  }
+  if (agent_.has_unsent_counts() && helper_.load() != helper_mode::ticking) agent_.flush();
+  drain_local();
   wake_others(false);
-  publish(false);
-  throttled_.store(links_.throttled(), std::memory_order_relaxed);
+  publish(wake::all);
+  throttled_.store(links_.throttled(), std::memory_order_relaxed);  // relaxed: a hint
   if (sentinel_ == sleeper::none || agent_.has_unsent_counts()) ensure_helper();
   unlock();
 }
@@ -95,7 +97,7 @@ bool process::step() {
   });
   agent_.flush();
   drain_local();
-  if (links_.clogged()) publish(true);
+  if (links_.clogged()) publish(wake::urgent);
   return any;
 }
 
@@ -112,41 +114,35 @@ void process::dispatch(rank_t from, bytes_view record) {
   news_ = true;
 }
 
-// Messages between this rank's own machines, until neither has more to say.
+// What this rank's machines have for its agent, until they have no more to say.
 void process::drain_local() {
   if (draining_) return;
   draining_ = true;
-  while (!to_head_.empty() || !to_agent_.empty()) {
-    bool heads = !to_head_.empty();
-    local_queue& queue = heads ? to_head_ : to_agent_;
-    std::swap(queue.filling, queue.draining);
-    base::cursor cursor(queue.draining.view());
-    for (std::size_t left = queue.draining.size(); left > 0;) {
+  while (!to_agent_.empty()) {
+    std::swap(to_agent_, taken_to_agent_);
+    base::cursor cursor(taken_to_agent_.view());
+    for (std::size_t left = taken_to_agent_.size(); left > 0;) {
       auto size = cursor.get<std::uint64_t>();
       bytes_view record = cursor.take(size);
       left -= sizeof(size) + size;
-      if (heads) {
-        head_->receive(setup_.rank, record);
-      } else if (!agent_.receive(setup_.rank, record)) {
-        store_.receive(setup_.rank, record, agent_out_);
-      }
+      if (!agent_.receive(setup_.rank, record)) store_.receive(setup_.rank, record, agent_out_);
     }
-    queue.draining.clear();
+    taken_to_agent_.clear();
   }
   draining_ = false;
 }
 
 void process::take_drops() {
-  std::vector<agent::object*> drops;
-  std::vector<std::uint64_t> places;
   {
     std::lock_guard lock(drops_mutex_);
-    drops.swap(drops_);
-    places.swap(freed_places_);
-    drops_wait_.store(false, std::memory_order_relaxed);
+    taken_drops_.swap(drops_);
+    taken_places_.swap(freed_places_);
+    drops_wait_.store(false, std::memory_order_relaxed);  // relaxed: whoever sets it holds the lock
   }
-  for (agent::object* o : drops) agent_.dropped(*o);
-  for (std::uint64_t offset : places) store_.free(offset, agent_out_);
+  for (agent::object* o : taken_drops_) agent_.dropped(*o);
+  for (std::uint64_t offset : taken_places_) store_.free(offset, agent_out_);
+  taken_drops_.clear();
+  taken_places_.clear();
 }
 
 // For handles that go: in any thread, and in one that has the pump. The helper or the next visit works it off.
@@ -176,9 +172,9 @@ bool process::anything_waits() {
 }
 
 // What was sent becomes visible; programs that were held back hear when receivers have caught up.
-void process::publish(bool lazily) {
+void process::publish(wake whom) {
   bool held_back = links_.throttled();
-  links_.publish(lazily);
+  links_.publish(whom);
   if (held_back && !links_.throttled()) tell_clients();
 }
 
@@ -216,9 +212,10 @@ void process::wake_others(bool by_helper) {
 // Looks for a while before sleeping, in all until `until` (0: from now on). True: something came, or another thread was
 // at the pump: look again. Called with the pump, which others get meanwhile.
 bool process::spin(std::uint64_t& until) {
-  publish(false);
-  owed_since_ = 0;
-  if (until == 0) until = base::now_ns() + spin_ns;
+  publish(wake::wanted);
+  if (!links_.wakes_owed()) owed_since_ = 0;
+  if (setup_.crowded && spinning_ > 0) return false;  // one thread looks for all
+  if (until == 0) until = base::now_ns() + (setup_.crowded ? crowded_spin_ns : spin_ns);
   for (int look = 1;; ++look) {
     if (anything_waits()) {
       until = 0;
@@ -229,9 +226,11 @@ bool process::spin(std::uint64_t& until) {
     const bool over = (setup_.crowded || others || look % looks_per_clock == 0) && base::now_ns() >= until;
     if (over) return false;
     if (others) {
+      ++spinning_;
       unlock();
       while (wanted_.load(std::memory_order_relaxed) > 0) sched_yield();
       enter();
+      --spinning_;
       return true;
     }
     if (setup_.crowded) {
@@ -248,7 +247,7 @@ bool process::settle_down(sleeper who) {
   bool held_back = links_.throttled();
   agent_.flush();
   drain_local();
-  publish(false);
+  publish(wake::all);
   if (who == sleeper::executor && agent_.runnable() > 0) return false;
   bool news = agent_.has_news() || news_ || (held_back && !links_.throttled());
   wake_others(false);
