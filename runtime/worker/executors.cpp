@@ -132,10 +132,11 @@ void process::unpark(executor& e) {
 
 // Runs one piece of work: leaves the pump for it and comes back with the result.
 void process::run(agent::work& w) {
-  const bool unknown_or_long = w.kind == agent::job_kind::destroy || function_ns_[w.function] > long_task_ns;
+  const float known_ns = w.kind == agent::job_kind::destroy ? unknown_ns : function_ns_[w.function];
+  const bool unknown_or_long = known_ns > long_task_ns;
   // A clock read costs as much as the shortest tasks: of functions that are known to be short, one run in eight is
   // timed.
-  const bool timed = unknown_or_long || function_ns_[w.function] > short_task_ns || ++runs_ % 8 == 0;
+  const bool timed = known_ns > short_task_ns || ++runs_ % 8 == 0;
   const std::uint64_t now = timed || links_.wakes_owed() ? base::now_ns() : 0;
   const bool overdue = links_.wakes_owed() && owed_since_ != 0 && now - owed_since_ > most_owed_ns;
   publish(unknown_or_long || overdue ? wake::all : wake::urgent);
@@ -186,7 +187,7 @@ void process::run(agent::work& w) {
     result.value = wire::failed_value(failure.view());
     result.contains = {};
   }
-  const auto spent = timed ? base::now_ns() - now : static_cast<std::uint64_t>(function_ns_[w.function]);
+  const auto spent = timed ? base::now_ns() - now : static_cast<std::uint64_t>(known_ns);
   task = saved;
 
   enter();
