@@ -270,11 +270,10 @@ void agent::close() {
   closing_ = true;
   base::buffer cancelled =
       wire::encode({wire::failure_kind::cancelled, "dropped: the session ended before it started", {}});
-  for (std::uint32_t c : class_order_) {
-    while (index j = classes_[c].first) {
-      unlist_ready(j);
-      fail_job(j, cancelled.view());
-    }
+  while (!class_order_.empty()) {
+    index j = classes_[class_order_.front()].first;
+    unlist_ready(j);
+    fail_job(j, cancelled.view());
   }
   std::vector<index> here;
   actor_of_.for_each([&](object_id, index a) { here.push_back(a); });

@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -203,7 +204,8 @@ class agent {
   base::id_map<index> call_of_;   // calls that have not been settled
   std::unordered_map<object_id, known_actor> links_;
   std::vector<ready_class> classes_;
-  std::vector<std::uint32_t> class_order_;  // by priority, highest first
+  std::map<std::tuple<std::int32_t, std::int64_t, decltype(wire::resources::others)>, std::uint32_t> class_ids_;
+  std::vector<std::uint32_t> class_order_;  // those with ready jobs, by priority, highest first
   std::uint32_t common_class_ = 0;
   std::deque<index> ready_actors_;
   std::uint32_t ready_tasks_ = 0;

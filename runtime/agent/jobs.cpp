@@ -196,7 +196,8 @@ void agent::on_route(bytes_view record) {
 void agent::on_recall(bytes_view record) {
   auto head = base::cursor(record).get<wire::recall_head>();
   std::vector<wire::recalled_item> items;
-  for (std::uint32_t c : class_order_) {
+  const std::vector<std::uint32_t> order = class_order_;  // take_out() changes it
+  for (std::uint32_t c : order) {
     for (index j = classes_[c].first; j && items.size() < head.count;) {
       index next = jobs_[j].next;
       job& at = jobs_[j];
@@ -233,7 +234,8 @@ void agent::take_out(index j) {
 // Tasks that are wider than what the actors here leave could wait for ever: the head finds another place.
 void agent::give_back_unfit() {
   std::vector<wire::recalled_item> items;
-  for (std::uint32_t c : class_order_) {
+  const std::vector<std::uint32_t> order = class_order_;  // take_out() changes it
+  for (std::uint32_t c : order) {
     if (classes_[c].needs.cpus <= capacity_) continue;
     for (index j = classes_[c].first; j;) {
       index next = jobs_[j].next;

@@ -9,17 +9,13 @@ std::uint32_t agent::class_of(std::int32_t priority, std::uint8_t code, const wi
   wire::resources wanted;
   if (code == wire::one_cpu) wanted.cpus = wire::resources::unit;
   if (code == wire::explicit_needs) wanted = *needs;
-  for (std::uint32_t c : class_order_) {
-    if (classes_[c].priority == priority && classes_[c].needs == wanted) return c;
-  }
-  auto c = static_cast<std::uint32_t>(classes_.size());
+  auto [known, fresh] =
+      class_ids_.try_emplace({priority, wanted.cpus, wanted.others}, static_cast<std::uint32_t>(classes_.size()));
+  if (!fresh) return known->second;
   classes_.emplace_back();
-  classes_[c].priority = priority;
-  classes_[c].needs = wanted;
-  auto before = std::find_if(class_order_.begin(), class_order_.end(),
-                             [&](std::uint32_t other) { return classes_[other].priority < priority; });
-  class_order_.insert(before, c);
-  return c;
+  classes_.back().priority = priority;
+  classes_.back().needs = std::move(wanted);
+  return known->second;
 }
 
 void agent::make_ready(index j) {
@@ -54,6 +50,11 @@ void agent::work_off_failing() {
 
 void agent::list_ready(index j) {
   ready_class& c = classes_[jobs_[j].queue];
+  if (!c.first) {
+    auto higher = [this](std::uint32_t a, std::uint32_t b) { return classes_[a].priority > classes_[b].priority; };
+    class_order_.insert(std::upper_bound(class_order_.begin(), class_order_.end(), jobs_[j].queue, higher),
+                        jobs_[j].queue);
+  }
   jobs_[j].previous = c.last;
   jobs_[j].next = 0;
   (c.last ? jobs_[c.last].next : c.first) = j;
@@ -68,6 +69,7 @@ void agent::unlist_ready(index j) {
   (at.previous ? jobs_[at.previous].next : c.first) = at.next;
   (at.next ? jobs_[at.next].previous : c.last) = at.previous;
   at.previous = at.next = 0;
+  if (!c.first) std::erase(class_order_, at.queue);
   --c.count;
   --ready_tasks_;
   if (!at.parent) return;

@@ -84,8 +84,29 @@ void scheduler::update_load(rank_t rank) {
   order_.move(rank, r.outstanding - std::min(r.blocked, r.outstanding));
 }
 
+// Where the lanes with tasks of this kind are listed, by priority.
+std::vector<std::uint32_t>& scheduler::listed_with(const lane& l) {
+  if (l.where == wire::where_kind::on_rank) return ranks_[l.target].pinned;
+  if (l.where == wire::where_kind::on_node) return node_lanes_[l.target];
+  return open_lanes_;
+}
+
+// Only lanes with tasks are listed: a program may use a priority for each of its steps.
+void scheduler::list_lane(std::uint32_t id) {
+  auto higher = [this](std::uint32_t a, std::uint32_t b) { return lanes_[a].priority > lanes_[b].priority; };
+  std::vector<std::uint32_t>& list = listed_with(lanes_[id]);
+  list.insert(std::upper_bound(list.begin(), list.end(), id, higher), id);
+  wide_lanes_ += lanes_[id].simple ? 0 : 1;
+}
+
+void scheduler::unlist_lane(std::uint32_t id) {
+  std::erase(listed_with(lanes_[id]), id);
+  wide_lanes_ -= lanes_[id].simple ? 0 : 1;
+}
+
 void scheduler::enqueue(index e, bool front) {
   entry& at = entries_[e];
+  if (lanes_[at.lane].empty()) list_lane(at.lane);
   lane::list& l = list_of(e);
   at.state = stage::queued;
   at.age = next_age_++;
@@ -101,6 +122,18 @@ void scheduler::enqueue(index e, bool front) {
     (l.last ? entries_[l.last].next : l.first) = e;
     l.last = e;
   }
+}
+
+void scheduler::unqueue(index e) {
+  entry& at = entries_[e];
+  lane::list& l = list_of(e);
+  (at.previous ? entries_[at.previous].next : l.first) = at.next;
+  (at.next ? entries_[at.next].previous : l.last) = at.previous;
+  at.previous = at.next = 0;
+  at.state = stage::waiting;
+  at.unmet = 0;  // all its arguments have been handed out
+  --queued_;
+  if (lanes_[at.lane].empty()) unlist_lane(at.lane);
 }
 
 // The rank has room: hands it what waits for it, best priority first.
@@ -123,6 +156,7 @@ void scheduler::refill(rank_t rank) {
 
 // The best queued task for the rank: by priority, then by age. 0: none, or a wide one must have the rank drained first.
 index scheduler::next_for(rank_t rank) const {
+  if (wide_lanes_ == 0 && !has_simple_room(ranks_[rank], true)) return 0;
   const std::vector<std::uint32_t>* sources[] = {&ranks_[rank].pinned, nullptr, &open_lanes_};
   if (!node_lanes_.empty()) {
     auto node = node_lanes_.find(ranks_[rank].node);

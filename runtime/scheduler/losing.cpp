@@ -182,15 +182,4 @@ void scheduler::forget_names(rank_t lost) {
   });
 }
 
-void scheduler::unqueue(index e) {
-  entry& at = entries_[e];
-  lane::list& l = list_of(e);
-  (at.previous ? entries_[at.previous].next : l.first) = at.next;
-  (at.next ? entries_[at.next].previous : l.last) = at.previous;
-  at.previous = at.next = 0;
-  at.state = stage::waiting;
-  at.unmet = 0;  // all its arguments have been handed out
-  --queued_;
-}
-
 }  // namespace rota::scheduler

@@ -27,11 +27,7 @@ void scheduler::join(rank_t rank, rank_offer offer) {
   r.total = r.room = std::move(offer.total);
   r.deep = depth(r);
   if (r.total.cpus > 0) order_.add(rank, 0);
-  // Lanes for a rank or node that was not there yet find it now.
-  for (std::uint32_t i = 1; i < lanes_.size(); ++i) {
-    lanes_[i].possible = ever_feasible(lanes_[i]);
-    if (lanes_[i].where == wire::where_kind::on_rank && lanes_[i].target == rank) r.pinned.push_back(i);
-  }
+  for (std::uint32_t i = 1; i < lanes_.size(); ++i) lanes_[i].possible = ever_feasible(lanes_[i]);
   refill(rank);
   settle();
 }
@@ -48,17 +44,6 @@ std::uint32_t scheduler::intern(const shape_key& key, const wire::resources& nee
   made.simple = needs.cpus <= wire::resources::unit && needs.others.empty();
   made.possible = ever_feasible(made);
   lanes_.push_back(made);
-  auto by_priority = [this](std::uint32_t a, std::uint32_t b) { return lanes_[a].priority > lanes_[b].priority; };
-  auto insert = [&](std::vector<std::uint32_t>& list) {
-    list.insert(std::upper_bound(list.begin(), list.end(), at->second, by_priority), at->second);
-  };
-  if (key.where == wire::where_kind::on_rank) {
-    if (key.target < ranks_.size()) insert(ranks_[key.target].pinned);
-  } else if (key.where == wire::where_kind::on_node) {
-    insert(node_lanes_[key.target]);
-  } else {
-    insert(open_lanes_);
-  }
   return at->second;
 }
 
@@ -215,16 +200,18 @@ std::uint32_t scheduler::depth(const rank_state& r) const {
   return slots + 1 + std::min(static_cast<std::uint32_t>(ahead), most_depth);
 }
 
+bool scheduler::has_simple_room(const rank_state& r, bool ripe) const {
+  if (r.outstanding - std::min(r.blocked, r.outstanding) < r.deep) return true;
+  std::uint32_t idle = r.blocked + r.waiting;
+  return ripe && std::int64_t{r.outstanding - std::min(idle, r.outstanding)} * wire::resources::unit < r.total.cpus;
+}
+
 // Ripe: the task could start at once. So it may go to any rank with an idle slot, however many tasks wait there for
 // arguments: one of them may wait for this one.
 bool scheduler::has_room(const lane& l, rank_t rank, bool ripe) const {
   const rank_state& r = ranks_[rank];
   if (!feasible(l, rank)) return false;
-  if (l.simple && l.needs.cpus <= r.room.cpus) {
-    if (r.outstanding - std::min(r.blocked, r.outstanding) < r.deep) return true;
-    std::uint32_t idle = r.blocked + r.waiting;
-    return ripe && std::int64_t{r.outstanding - std::min(idle, r.outstanding)} * wire::resources::unit < r.total.cpus;
-  }
+  if (l.simple && l.needs.cpus <= r.room.cpus) return has_simple_room(r, ripe);
   if (!l.needs.fits_in(r.room)) return false;
   std::int64_t busy = r.cpu_load - r.blocked_cpus - (ripe ? r.waiting_load : 0);
   return busy < r.total.cpus;

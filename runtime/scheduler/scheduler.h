@@ -95,7 +95,7 @@ class scheduler {
     wire::resources room;           // total less what actors hold for life and what tasks with custom needs hold
     wire::resources total;
     std::string host;
-    std::vector<std::uint32_t> pinned;  // lanes of its own
+    std::vector<std::uint32_t> pinned;  // lanes of its own with tasks, by priority
   };
   struct loss {
     rank_t rank;
@@ -153,6 +153,10 @@ class scheduler {
   std::optional<rank_t> choose(index e, const lane& l);
   rank_t place_of_near(const entry& task) const;
   bool has_room(const lane& l, rank_t rank, bool ripe) const;
+  bool has_simple_room(const rank_state& r, bool ripe) const;
+  std::vector<std::uint32_t>& listed_with(const lane& l);
+  void list_lane(std::uint32_t id);
+  void unlist_lane(std::uint32_t id);
   lane::list& list_of(index e);
   bool reserves(index e) const;
   void argument_done(index e);
@@ -199,9 +203,11 @@ class scheduler {
   std::vector<rank_state> ranks_;
   std::vector<lane> lanes_ = std::vector<lane>(1);  // 0: none
   std::map<shape_key, std::uint32_t> lane_ids_;
-  std::uint32_t common_lane_ = 0;          // one CPU, priority 0, anywhere
-  std::vector<std::uint32_t> open_lanes_;  // lanes that any rank may serve, by priority
+  std::uint32_t common_lane_ = 0;  // one CPU, priority 0, anywhere
+  // Lanes with tasks, by priority: those that any rank may serve, and of each node; rank_state::pinned has its own.
+  std::vector<std::uint32_t> open_lanes_;
   std::map<std::uint64_t, std::vector<std::uint32_t>> node_lanes_;
+  std::uint32_t wide_lanes_ = 0;  // of the listed ones, those that are not simple
   std::size_t queued_ = 0;
   std::uint32_t next_age_ = 0;
   load_order order_;

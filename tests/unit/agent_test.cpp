@@ -208,6 +208,25 @@ TEST_F(one_rank, gives_back_tasks_that_have_not_started) {
 
 // -- actors ----------------------------------------------------------------------------------------------------------
 
+TEST_F(one_rank, starts_by_priority_whatever_their_number) {
+  constexpr std::uint64_t count = 500;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    buffer record = assign(make_id(0, i + 1));
+    wire::assign_head head;
+    std::memcpy(&head, record.data(), sizeof(head));
+    head.priority = static_cast<std::int32_t>(i * 7 % count);
+    std::memcpy(record.data(), &head, sizeof(head));
+    get(0, record);
+  }
+  for (std::uint64_t i = count; i-- > 0;) {
+    std::optional<work> w = agent_.next();
+    ASSERT_TRUE(w);
+    EXPECT_EQ(((w->id - make_id(0, 1)) * 7 % count), i);
+    finish(*w);
+  }
+  EXPECT_FALSE(agent_.next());
+}
+
 TEST_F(one_rank, calls_of_one_caller_run_in_order_and_pass_those_of_another_that_wait) {
   make_actor();
   get(1, call(make_id(1, 1), 11, {a_}));

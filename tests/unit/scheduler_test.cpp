@@ -47,6 +47,32 @@ TEST_F(head, spreads_tasks_over_idle_ranks) {
   EXPECT_EQ(used, (std::set<rank_t>{1, 2, 3}));
 }
 
+TEST_F(head, hands_out_by_priority_whatever_their_number) {
+  constexpr std::uint64_t count = 2'000;
+  join(0, 0);
+  join(1, 1);
+  wire::spawned_head with;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    with.priority = static_cast<std::int32_t>(i * 7 % count);
+    head_.receive(0, spawned(make_id(0, i + 1), {}, with).view());
+  }
+  std::vector<object_id> left;
+  for (const letter& l : assigned()) left.push_back(l.head<wire::assign_head>().id);
+  ASSERT_LT(left.size(), count / 2);  // those that came first; the others wait
+  std::int32_t last = count;
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    head_.receive(1, done(left[i], number(value_)).view());
+    for (const letter& l : assigned()) {
+      auto next = l.head<wire::assign_head>();
+      EXPECT_LT(next.priority, last);
+      last = next.priority;
+      left.push_back(next.id);
+    }
+  }
+  EXPECT_EQ(left.size(), count);
+  head_.check();
+}
+
 TEST_F(head, hands_out_a_consumer_before_its_argument_exists) {
   join(0, 0);
   join(1, 1);
