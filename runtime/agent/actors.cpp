@@ -177,7 +177,7 @@ void agent::answer(index j, const made_value& v) {
   send(caller, record.view());
   if (had_refs && told) {
     wire::count_head barrier;
-    barrier.token = ++next_token_;
+    barrier.token = fresh_token();
     settling_[barrier.token] = {caller, id};
     send_head(wire::as_bytes(barrier));
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -185,7 +186,9 @@ class agent {
   void on_closed(std::uint32_t view);
   void send_sync(rank_t rank, std::uint32_t view);
 
+  std::uint32_t fresh_token() { return next_token_ = std::max(next_token_ + 1, 1u); }  // 0: none
   void send_head(bytes_view record);
+  void send_counts(std::span<const object_id> minus);
   void send(rank_t to, bytes_view record);
 
   const rank_t self_;
@@ -225,7 +228,7 @@ class agent {
   std::vector<index> failing_calls_;                    // actors whose next call's have
   std::vector<wire::serve> served_;
   std::vector<object*> dep_scratch_;
-  base::buffer scratch_, scratch_ids_;
+  base::buffer scratch_, scratch_ids_, scratch_counts_;
   bool news_ = false;
   bool closing_ = false;
 };

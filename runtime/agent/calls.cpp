@@ -110,7 +110,7 @@ void agent::complete_call(object& result, const wire::value_view& v, rank_t from
   }
   if (counted_any && from != no_rank) {
     wire::count_head head;
-    head.token = ++next_token_;
+    head.token = fresh_token();
     settling_[head.token] = {from, result.id};
     send_head(wire::as_bytes(head));
   }

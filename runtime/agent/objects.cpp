@@ -328,18 +328,22 @@ std::optional<base::buffer> agent::take_reply(std::uint32_t number) {
 
 // Increments go before whatever could make the head drop what covered them.
 void agent::send_head(bytes_view record) {
-  if (!plus_.empty()) {
-    wire::count_head head;
-    head.plus = static_cast<std::uint32_t>(plus_.size());
-    base::buffer counts;
-    counts.put(head);
-    counts.append(plus_.data(), plus_.size() * sizeof(object_id));
-    plus_.clear();
-    ++head_sends_;
-    out_.send(head_rank, counts.view());
-  }
+  if (!plus_.empty()) send_counts({});
   ++head_sends_;
   out_.send(head_rank, record);
+}
+
+void agent::send_counts(std::span<const object_id> minus) {
+  wire::count_head head;
+  head.plus = static_cast<std::uint32_t>(plus_.size());
+  head.minus = static_cast<std::uint32_t>(minus.size());
+  scratch_counts_.clear();
+  scratch_counts_.put(head);
+  scratch_counts_.append(plus_.data(), plus_.size() * sizeof(object_id));
+  scratch_counts_.append(minus.data(), minus.size() * sizeof(object_id));
+  plus_.clear();
+  ++head_sends_;
+  out_.send(head_rank, scratch_counts_.view());
 }
 
 void agent::send(rank_t to, bytes_view record) {
@@ -348,17 +352,8 @@ void agent::send(rank_t to, bytes_view record) {
 
 void agent::flush() {
   if (plus_.empty() && minus_.empty()) return;
-  wire::count_head head;
-  head.plus = static_cast<std::uint32_t>(plus_.size());
-  head.minus = static_cast<std::uint32_t>(minus_.size());
-  base::buffer counts;
-  counts.put(head);
-  counts.append(plus_.data(), plus_.size() * sizeof(object_id));
-  counts.append(minus_.data(), minus_.size() * sizeof(object_id));
-  plus_.clear();
+  send_counts(minus_);
   minus_.clear();
-  ++head_sends_;
-  out_.send(head_rank, counts.view());
 }
 
 }  // namespace rota::agent

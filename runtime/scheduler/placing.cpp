@@ -72,12 +72,21 @@ std::string scheduler::why_infeasible(const lane& l) const {
     return fmt::format("it asks for {} on rank {} ({}), which {}", describe(l.needs), l.target, r.host,
                        r.alive ? "offers " + describe(r.total) : "is lost");
   }
+  // The one that comes nearest to what is asked for.
+  auto share = [](std::int64_t offered, std::int64_t wanted) {
+    return wanted <= offered ? 1.0 : static_cast<double>(offered) / static_cast<double>(wanted);
+  };
+  auto fitness = [&](const wire::resources& offered) {
+    double sum = share(offered.cpus, l.needs.cpus);
+    for (const auto& [name, wanted] : l.needs.others) sum += share(offered.amount(name), wanted);
+    return sum;
+  };
   const rank_state* largest = nullptr;
   bool node_known = false;
   for (const rank_state& r : ranks_) {
     if (l.where == wire::where_kind::on_node && r.node != l.target) continue;
     node_known = true;
-    if (r.alive && (!largest || r.total.cpus > largest->total.cpus)) largest = &r;
+    if (r.alive && (!largest || fitness(r.total) > fitness(largest->total))) largest = &r;
   }
   if (!node_known) return fmt::format("it asks for node {}, which does not exist", l.target);
   if (!largest) return "no rank is left";

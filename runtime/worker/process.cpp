@@ -31,6 +31,15 @@ void process::become_head(const std::vector<scheduler::rank_offer>& offers) {
   for (rank_t r = 0; r < offers.size(); ++r) head_->join(r, offers[r]);
 }
 
+void process::throw_no_ids() const {
+  throw error(fmt::format("rank {} ({}) has used up its {} object ids", setup_.rank, setup_.host, most_sequence));
+}
+
+void process::throw_unknown(rank_t from, wire::message type) const {
+  throw std::logic_error(fmt::format("rank {} ({}) got a message of no known type ({}) from rank {}", setup_.rank,
+                                     setup_.host, int(type), from));
+}
+
 void process::throw_closed() { throw config_error("the session has ended: call rota::init first"); }
 
 // The name in the source, out of a __PRETTY_FUNCTION__ with "... [with auto F = name; ...]".
@@ -109,7 +118,8 @@ std::string process::describe_timeout(object_id id) {
     turn at_the_pump(*this);
     where = head_->progress_of(id);
   }
-  return fmt::format("get: the value of object {:#x} was not there in time{}", id, where);
+  return fmt::format("get on rank {} ({}): the value of object {:#x} of rank {} was not there in time{}", setup_.rank,
+                     setup_.host, id, origin_of(id), where);
 }
 
 // Called with the pump.
@@ -153,7 +163,7 @@ bool process::end_tasks(deadline until, std::string& names) {
   if (ended) return true;
   turn at_the_pump(*this);
   for (auto [id, rank] : head_->some_assigned(4)) {
-    names += fmt::format("{}task {} ({:#x}) on rank {} ({})", names.empty() ? "" : ", ", head_->title_of(id), id, rank,
+    names += fmt::format("{}{} ({:#x}) on rank {} ({})", names.empty() ? "" : ", ", head_->title_of(id), id, rank,
                          head_->host_of(rank));
   }
   return false;

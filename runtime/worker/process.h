@@ -19,23 +19,11 @@
 #include "runtime/scheduler/scheduler.h"
 #include "runtime/worker/functions.h"
 #include "runtime/worker/links.h"
+#include "runtime/worker/rank_setup.h"
 #include "runtime/worker/stack_thread.h"
 #include "runtime/worker/store_link.h"
 
 namespace rota::detail {
-
-// What a rank tells the others when it joins.
-struct rank_setup {
-  rank_t rank = 0;
-  rank_t world_size = 1;
-  std::uint32_t node = 0;
-  std::string host;
-  wire::resources offered;
-  std::vector<unsigned> cores;  // one for each slot to bind executors to; empty: unbound
-  unsigned slots = 0;
-  bool crowded = false;  // more ranks on the host than cores: whoever spins keeps another from working
-  std::vector<rank_t> node_ranks;
-};
 
 // The task that a thread runs, for this_task() and for what it submits.
 struct running_task {
@@ -64,7 +52,11 @@ class process {
   bool ending() const { return ending_.load(std::memory_order_relaxed); }
 
   // A fresh id of this rank's own.
-  object_id next_id() { return make_id(setup_.rank, next_sequence_.fetch_add(1, std::memory_order_relaxed)); }
+  object_id next_id() {
+    const std::uint64_t sequence = next_sequence_.fetch_add(1, std::memory_order_relaxed);  // relaxed: only unique
+    if (sequence > most_sequence) throw_no_ids();
+    return make_id(setup_.rank, sequence);
+  }
 
   // Runs use(agent) under the pump, then sends what came of it. Throws config_error when the session has ended.
   template <class F>
@@ -133,6 +125,7 @@ class process {
     process& process_;
   };
   [[noreturn]] static void throw_closed();
+  [[noreturn]] void throw_no_ids() const;
 
   // Where the machines put their messages: on links, or on this rank's own queues.
   class agent_outbox final : public wire::outbox {
@@ -158,6 +151,7 @@ class process {
   void leave();
   bool step();
   void dispatch(rank_t from, bytes_view record);
+  [[noreturn]] void throw_unknown(rank_t from, wire::message type) const;
   void drain_local();
   template <class Push>
   void defer(Push&& push) noexcept;

@@ -110,7 +110,7 @@ void process::dispatch(rank_t from, bytes_view record) {
     base::futex_wake(close_asked_, 1);
     return;
   }
-  if (!store_.receive(from, record, agent_out_)) throw std::logic_error("a message of no known type came");
+  if (!store_.receive(from, record, agent_out_)) throw_unknown(from, type);
   news_ = true;
 }
 

@@ -37,11 +37,6 @@ void store_link::free(std::uint64_t offset, wire::outbox& out) {
   trim(keep_bytes_, out);
 }
 
-void store_link::free_from_any_thread(std::uint64_t offset) {
-  std::lock_guard lock(mutex_);
-  heap_.free(offset);
-}
-
 void store_link::trim(std::size_t keep, wire::outbox& out) {
   std::vector<objectstore::run> runs;
   {
@@ -71,13 +66,17 @@ std::uint32_t store_link::request(std::uint32_t count, wire::outbox& out) {
     out.send(keeper_, wire::as_bytes(head));
     return head.number;
   }
-  std::optional<objectstore::run> granted = table_->grant(self_, count);
-  head.type = wire::message::granted;
-  head.first = granted ? granted->first : 0;
-  head.count = granted ? granted->count : 0;
-  head.largest = table_->largest_free();
-  answers_[head.number] = head;
+  answers_[head.number] = answer_to(self_, head);
   return head.number;
+}
+
+grant_head store_link::answer_to(rank_t rank, grant_head request) {
+  std::optional<objectstore::run> granted = table_->grant(rank, request.count);
+  request.type = wire::message::granted;
+  request.first = granted ? granted->first : 0;
+  request.count = granted ? granted->count : 0;
+  request.largest = table_->largest_free();
+  return request;
 }
 
 std::optional<grant_head> store_link::answer(std::uint32_t number) {
@@ -99,13 +98,7 @@ bool store_link::adopt(objectstore::run granted) {
 bool store_link::receive(rank_t from, bytes_view record, wire::outbox& out) {
   switch (wire::type_of(record)) {
     case wire::message::grant: {
-      auto head = base::cursor(record).get<grant_head>();
-      std::optional<objectstore::run> granted = table_->grant(from, head.count);
-      head.type = wire::message::granted;
-      head.first = granted ? granted->first : 0;
-      head.count = granted ? granted->count : 0;
-      head.largest = table_->largest_free();
-      out.send(from, wire::as_bytes(head));
+      out.send(from, wire::as_bytes(answer_to(from, base::cursor(record).get<grant_head>())));
       return true;
     }
     case wire::message::granted: {

@@ -2,14 +2,12 @@
 
 #include <rota/detail/core.h>
 
-#include <deque>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
 
 #include "objectstore/extents.h"
 #include "objectstore/heap.h"
-#include "runtime/base/guarded.h"
 #include "runtime/wire/messages.h"
 #include "runtime/wire/outbox.h"
 
@@ -34,7 +32,6 @@ class store_link {
   // Room in this rank's own extents: nullopt where they have none.
   std::optional<place> try_reserve(std::size_t bytes);
   void free(std::uint64_t offset, wire::outbox& out);  // under the pump
-  void free_from_any_thread(std::uint64_t offset);     // extents go back with the next free under the pump
 
   std::byte* at(std::uint64_t offset) const { return pool_.data() + offset; }
   std::uint32_t extents() const { return static_cast<std::uint32_t>(pool_.size() / objectstore::extent_bytes); }
@@ -57,6 +54,7 @@ class store_link {
 
  private:
   void trim(std::size_t keep, wire::outbox& out);
+  grant_head answer_to(rank_t rank, grant_head request);
 
   std::span<std::byte> pool_;
   rank_t self_;

@@ -161,6 +161,23 @@ TEST_F(head, says_at_once_that_no_rank_is_large_enough) {
   EXPECT_NE(f.what.find("2 cpus"), std::string::npos) << f.what;
 }
 
+TEST_F(head, names_the_rank_that_comes_nearest_to_what_is_asked_for) {
+  join(0, 0);
+  join(1, 8);
+  join(2, 2, 3);
+  wire::spawned_head many_lamps;
+  many_lamps.needs = wire::explicit_needs;
+  wire::resources needs;
+  needs.cpus = wire::resources::unit;
+  needs.others = {{"lamp", 77 * wire::resources::unit}};
+  buffer record = spawned(a_, {}, many_lamps);
+  wire::put_resources(record, needs);
+  get(0, record);
+  wire::failure f = wire::decode_failure(carried(out_.take().at(0), sizeof(wire::value_head)).data);
+  EXPECT_NE(f.what.find("77 lamp"), std::string::npos) << f.what;
+  EXPECT_NE(f.what.find("3 lamp"), std::string::npos) << f.what;
+}
+
 TEST_F(head, frees_an_object_and_its_place_with_the_last_account) {
   join(0, 0);
   join(1, 1);
