@@ -72,7 +72,6 @@ class agent {
   std::optional<work> next_child(std::uint32_t j);
   // Calls of actors and, where slots are free, tasks that next() would return now.
   std::uint32_t runnable() const;
-  bool call_runnable() const { return !ready_actors_.empty(); }
   void finished(std::uint32_t j, const made_value& v, std::uint32_t nanoseconds);
   // The job waits in get: its slot may be used by another one. `parked`: it sleeps, the head should know.
   void blocked(std::uint32_t j, bool parked);

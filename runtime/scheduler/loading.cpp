@@ -4,6 +4,12 @@
 #include "runtime/scheduler/scheduler.h"
 
 namespace rota::scheduler {
+namespace {
+
+// Whether a rank has room for such tasks depends on more than how many it has.
+bool is_special(const lane& l) { return !l.simple || l.needs.cpus < wire::resources::unit; }
+
+}  // namespace
 
 void scheduler::list_task(index e, rank_t rank) {
   rank_state& r = ranks_[rank];
@@ -96,12 +102,12 @@ void scheduler::list_lane(std::uint32_t id) {
   auto higher = [this](std::uint32_t a, std::uint32_t b) { return lanes_[a].priority > lanes_[b].priority; };
   std::vector<std::uint32_t>& list = listed_with(lanes_[id]);
   list.insert(std::upper_bound(list.begin(), list.end(), id, higher), id);
-  wide_lanes_ += lanes_[id].simple ? 0 : 1;
+  special_lanes_ += is_special(lanes_[id]) ? 1 : 0;
 }
 
 void scheduler::unlist_lane(std::uint32_t id) {
   std::erase(listed_with(lanes_[id]), id);
-  wide_lanes_ -= lanes_[id].simple ? 0 : 1;
+  special_lanes_ -= is_special(lanes_[id]) ? 1 : 0;
 }
 
 void scheduler::enqueue(index e, bool front) {
@@ -156,7 +162,7 @@ void scheduler::refill(rank_t rank) {
 
 // The best queued task for the rank: by priority, then by age. 0: none, or a wide one must have the rank drained first.
 index scheduler::next_for(rank_t rank) const {
-  if (wide_lanes_ == 0 && !has_simple_room(ranks_[rank], true)) return 0;
+  if (special_lanes_ == 0 && !has_simple_room(ranks_[rank], true)) return 0;
   const std::vector<std::uint32_t>* sources[] = {&ranks_[rank].pinned, nullptr, &open_lanes_};
   if (!node_lanes_.empty()) {
     auto node = node_lanes_.find(ranks_[rank].node);

@@ -13,6 +13,7 @@ namespace {
 constexpr std::uint32_t probes = 64;
 constexpr float depth_ns = 200'000;  // as much work is handed out ahead as hides a round trip many times over
 constexpr std::uint32_t most_depth = 2048;
+constexpr std::uint32_t most_small = 4096;  // as many threads as a rank makes
 // A rank that makes an argument is preferred to an idle one while its load is within this of the least loaded.
 constexpr std::uint32_t locality_slack = 512;
 
@@ -220,10 +221,13 @@ bool scheduler::has_simple_room(const rank_state& r, bool ripe) const {
 bool scheduler::has_room(const lane& l, rank_t rank, bool ripe) const {
   const rank_state& r = ranks_[rank];
   if (!feasible(l, rank)) return false;
-  if (l.simple && l.needs.cpus <= r.room.cpus) return has_simple_room(r, ripe);
-  if (!l.needs.fits_in(r.room)) return false;
-  std::int64_t busy = r.cpu_load - r.blocked_cpus - (ripe ? r.waiting_load : 0);
-  return busy < r.total.cpus;
+  const std::int64_t busy = r.cpu_load - r.blocked_cpus - (ripe ? r.waiting_load : 0);
+  if (l.simple && l.needs.cpus <= r.room.cpus) {
+    // More small tasks than slots run at once, each on a thread.
+    const bool beside = l.needs.cpus < wire::resources::unit && r.outstanding < most_small;
+    return has_simple_room(r, ripe) || (beside && busy + l.needs.cpus <= r.total.cpus);
+  }
+  return l.needs.fits_in(r.room) && busy < r.total.cpus;
 }
 
 // Where the object that a task wants to be near is made or lies; no_rank where that says nothing.

@@ -207,7 +207,7 @@ class scheduler {
   // Lanes with tasks, by priority: those that any rank may serve, and of each node; rank_state::pinned has its own.
   std::vector<std::uint32_t> open_lanes_;
   std::map<std::uint64_t, std::vector<std::uint32_t>> node_lanes_;
-  std::uint32_t wide_lanes_ = 0;  // of the listed ones, those that are not simple
+  std::uint32_t special_lanes_ = 0;  // of the listed ones, those for which has_simple_room() does not say all
   std::size_t queued_ = 0;
   std::uint32_t next_age_ = 0;
   load_order order_;

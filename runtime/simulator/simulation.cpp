@@ -192,7 +192,7 @@ void simulation::after(site& s) {
     }
   }
   drain_local(s);
-  bool may_start = s.agent_->call_runnable() || s.agent_->runnable() > 0;
+  bool may_start = s.agent_->runnable() > 0;
   if (may_start && !std::exchange(s.hunt_waits, true)) {
     network_->schedule(event_kind::hunt, s.rank, 0, random_.below(10));
   }

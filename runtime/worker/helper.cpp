@@ -29,7 +29,7 @@ process::helper_mode process::help(std::uint64_t& seen) {
     wake_others(true);
   }
   publish(wake::all);
-  const bool unserved = agent_.call_runnable();
+  const bool unserved = agent_.runnable() > hunting_;  // calls, or tasks of less than a CPU, and no thread for them
   if (unserved) wake_others(true);
   if (!unserved && (sentinel_ == sleeper::client || sentinel_ == sleeper::executor)) {
     helper_ = helper_mode::parked;

@@ -21,7 +21,7 @@ using rota::ref;
 using rota::remote;
 
 // Read by init, which comes after it: what each rank offers.
-const bool offered = setenv("ROTA_CPUS", "2", 0) == 0;
+const bool offered = offer({{"ROTA_CPUS", "2"}});
 
 int id(int x) { return x; }
 int wait_for_note(const std::string& started, const std::string& go) {

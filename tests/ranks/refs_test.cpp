@@ -22,7 +22,7 @@ using rota::ref;
 using rota::remote;
 
 // Read by init, which comes after it.
-const bool small_store = setenv("ROTA_STORE", "64M", 0) == 0 && setenv("ROTA_CPUS", "2", 0) == 0;
+const bool small_store = offer({{"ROTA_STORE", "64M"}, {"ROTA_CPUS", "2"}});
 
 constexpr std::size_t large = 4 << 20;  // the store holds less than 16 of them
 using bytes = array<char>;

@@ -6,13 +6,26 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 // What the tests of the runtime share.
 namespace rota::tests {
+
+// What every rank of this test offers, whatever the user's environment says. For the initialiser of a global: init
+// reads the environment.
+inline bool offer(std::initializer_list<std::pair<const char*, const char*>> settings) {
+  for (const char* name :
+       {"ROTA_CPUS", "ROTA_STORE", "ROTA_RESOURCES", "ROTA_MEMORY", "ROTA_HEAD_SLOTS", "ROTA_INLINE_BYTES"}) {
+    unsetenv(name);
+  }
+  for (const auto& [name, value] : settings) setenv(name, value, 1);
+  return true;
+}
 
 // The ranks that run tasks: all but the head, which does so only when it is alone.
 inline std::vector<unsigned> workers() {

@@ -16,7 +16,7 @@ using rota::ref;
 using rota::remote;
 
 // Read by init, which comes after it.
-const bool small_store = setenv("ROTA_STORE", "64M", 0) == 0;
+const bool small_store = offer({{"ROTA_STORE", "64M"}});
 
 constexpr std::size_t mebi = std::size_t{1} << 20;
 
@@ -52,7 +52,8 @@ TEST(full_store, put_throws_and_what_is_there_stays) {
     EXPECT_GT(kept.size(), 30u);
     EXPECT_LT(kept.size(), 65u);
     const auto full = thrown_by<rota::out_of_memory>([] { rota::make_array<char>(8 * mebi); });
-    EXPECT_TRUE(contains(full.what(), "rank ") || contains(full.what(), "store")) << full.what();
+    EXPECT_TRUE(contains(full.what(), "rank 0 (") && contains(full.what(), "8388608 bytes")) << full.what();
+    EXPECT_TRUE(contains(full.what(), "of 67108864 bytes")) << full.what();
     EXPECT_THROW(rota::put(std::vector<char>(8 * mebi)), rota::out_of_memory);
     EXPECT_EQ(remote<plus_one>(1).get(), 2);  // small values need no room
     for (std::size_t i = 0; i < kept.size(); ++i) EXPECT_TRUE(all_are(kept[i].get(), static_cast<char>(i)));
@@ -91,7 +92,8 @@ TEST(full_store, a_large_argument_that_does_not_fit_is_refused_at_the_call) {
 
 TEST(full_store, a_value_larger_than_the_store_is_refused_with_the_sizes) {
   const auto full = thrown_by<rota::out_of_memory>([] { rota::make_array<char>(std::size_t{1} << 40); });
-  EXPECT_TRUE(contains(full.what(), "store")) << full.what();
+  EXPECT_TRUE(contains(full.what(), "1099511627776 bytes")) << full.what();
+  EXPECT_TRUE(contains(full.what(), "of 67108864 bytes")) << full.what();
   EXPECT_THROW(rota::make_array<char>(65 * mebi), rota::out_of_memory);
   EXPECT_EQ(size_of(made(mebi, 'x')), mebi);
 }

@@ -20,7 +20,7 @@ using rota::ref;
 using rota::remote;
 
 // Read by init, which comes after it: what each rank offers.
-const bool offered = setenv("ROTA_RESOURCES", "lamp:2", 0) == 0 && setenv("ROTA_CPUS", "2", 0) == 0;
+const bool offered = offer({{"ROTA_RESOURCES", "lamp:2"}, {"ROTA_CPUS", "2"}});
 
 int plus_one(int x) { return x + 1; }
 unsigned rank_of_task() { return rota::this_task().rank; }
@@ -68,14 +68,34 @@ TEST(placement, on_node_runs_there) {
   }
 }
 
+unsigned note_and_wait(const std::string& started, const std::string& go) {
+  write_note(started);
+  hold_slot_until(go);
+  return rota::this_task().rank;
+}
+
+// Of many tasks with these options, exactly `together` start while none ends. The ranks that they ran on.
+std::set<unsigned> expect_together(rota::options how, std::size_t together) {
+  note_folder notes;
+  const std::string go = notes["go"];
+  std::vector<std::string> starts;
+  std::vector<ref<unsigned>> refs;
+  for (std::size_t i = 0; i < together + 2; ++i) {
+    starts.push_back(notes["start" + std::to_string(i)]);
+    refs.push_back(remote<note_and_wait>.with(how)(starts.back(), go));
+  }
+  auto started = [&] { return static_cast<std::size_t>(std::count_if(starts.begin(), starts.end(), exists)); };
+  EXPECT_TRUE(eventually([&] { return started() >= together; })) << started();
+  std::this_thread::sleep_for(50ms);  // for one too many
+  EXPECT_EQ(started(), together);
+  write_note(go);
+  const auto ranks = rota::get(refs);
+  return {ranks.begin(), ranks.end()};
+}
+
 TEST(placement, spread_uses_all_ranks) {
-  std::vector<ref<span_of_time>> refs;
-  const std::size_t slots = 2 * workers().size();
-  for (std::size_t i = 0; i < slots; ++i) refs.push_back(remote<take_time>.with({.where = rota::spread})(100));
-  std::set<unsigned> used;
-  for (const auto& taken : rota::get(refs)) used.insert(taken.rank);
   const auto all = workers();
-  EXPECT_EQ(used, std::set<unsigned>(all.begin(), all.end()));
+  EXPECT_EQ(expect_together({.where = rota::spread}, 2 * all.size()), std::set<unsigned>(all.begin(), all.end()));
 }
 
 TEST(placement, near_runs_where_the_value_is) {
@@ -100,16 +120,12 @@ TEST(placement, a_head_under_a_launcher_runs_no_tasks) {
 }
 
 TEST(resources, cpus_of_tasks_that_run_at_once_stay_within_the_slots) {
+  expect_together({}, 2 * workers().size());
+  expect_together({.cpus = 0.5}, 4 * workers().size());
   std::vector<ref<span_of_time>> refs;
-  for (int i = 0; i < 20; ++i) refs.push_back(remote<take_time>(5));
-  EXPECT_LE(most_at_once(rota::get(refs)), 2);
-  refs.clear();
   for (int i = 0; i < 10; ++i) refs.push_back(remote<take_time>.with({.cpus = 2})(5));
   for (int i = 0; i < 10; ++i) refs.push_back(remote<take_time>.with({.cpus = 1.5})(5));
   EXPECT_EQ(most_at_once(rota::get(refs)), 1);
-  refs.clear();
-  for (int i = 0; i < 20; ++i) refs.push_back(remote<take_time>.with({.cpus = 0.5})(5));
-  EXPECT_LE(most_at_once(rota::get(refs)), 4);
 }
 
 TEST(resources, custom_resources_bound_how_many_run_at_once) {
@@ -117,9 +133,7 @@ TEST(resources, custom_resources_bound_how_many_run_at_once) {
   std::vector<ref<span_of_time>> refs;
   for (int i = 0; i < 10; ++i) refs.push_back(remote<take_time>.with({.cpus = 0, .resources = {{"lamp", 2}}})(5));
   EXPECT_EQ(most_at_once(rota::get(refs)), 1);
-  refs.clear();
-  for (int i = 0; i < 10; ++i) refs.push_back(remote<take_time>.with({.cpus = 0, .resources = {{"lamp", 1}}})(5));
-  EXPECT_LE(most_at_once(rota::get(refs)), 2);
+  expect_together({.cpus = 0, .resources = {{"lamp", 1}}}, 2 * workers().size());
   EXPECT_TRUE(eventually(
       [] { return rota::available_resources().custom.at("lamp") == rota::cluster_resources().custom.at("lamp"); }));
 }
@@ -139,7 +153,7 @@ TEST(resources, more_than_any_rank_has_is_infeasible_at_once_with_both_numbers) 
   EXPECT_TRUE(contains(cpus.what(), "1234") && contains(cpus.what(), "2 ")) << cpus.what();
   EXPECT_TRUE(contains(cpus.what(), "plus_one")) << cpus.what();
   const auto lamps = thrown_by<rota::infeasible>([] { remote<plus_one>.with({.resources = {{"lamp", 77}}})(1).get(); });
-  EXPECT_TRUE(contains(lamps.what(), "lamp") && contains(lamps.what(), "77")) << lamps.what();
+  EXPECT_TRUE(contains(lamps.what(), "77 lamp") && contains(lamps.what(), "2 lamp")) << lamps.what();
   EXPECT_THROW(remote<plus_one>.with({.gpus = 1})(1).get(), rota::infeasible);
   EXPECT_THROW(remote<plus_one>.with({.resources = {{"moon", 1}}})(1).get(), rota::infeasible);
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);

@@ -4,6 +4,7 @@
 #include <rota/rota.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <atomic>
 #include <ctime>
 #include <numeric>
@@ -21,7 +22,7 @@ using rota::ref;
 using rota::remote;
 
 // Read by init, which comes after it.
-const bool offered = setenv("ROTA_CPUS", "2", 0) == 0;
+const bool offered = offer({{"ROTA_CPUS", "2"}});
 
 int plus_one(int x) { return x + 1; }
 int add(int a, int b) { return a + b; }
@@ -122,9 +123,22 @@ TEST(nested, several_recursions_at_once) {
   EXPECT_EQ(rota::get(refs), std::vector<int>(8, 1000));
 }
 
+// fib(n), and the most threads that a rank had meanwhile.
+std::pair<int, std::size_t> fib_and_threads(int n) {
+  const std::size_t here = rota::detail::runtime_threads();
+  if (n < 2) return {n, here};
+  auto a = remote<fib_and_threads>(n - 1);
+  auto b = remote<fib_and_threads>(n - 2);
+  const auto left = a.get(), right = b.get();
+  return {left.first + right.first, std::max({left.second, right.second, rota::detail::runtime_threads(), here})};
+}
+
 TEST(nested, fib_by_tasks_that_get_their_children) {
   EXPECT_EQ(remote<fib>(16).get(), 987);
-  EXPECT_LE(rota::detail::runtime_threads(), 64u + 2);
+  const auto [value, threads] = remote<fib_and_threads>(16).get();
+  EXPECT_EQ(value, 987);
+  EXPECT_GT(threads, 2u);
+  EXPECT_LE(threads, 64u + 2);
 }
 
 // A task whose child must run elsewhere, or asks for all slots: it cannot run on its parent's stack.
