@@ -10,7 +10,6 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <new>
 #include <string>
 
@@ -44,16 +43,6 @@ std::uint64_t free_shared_memory() {
   struct statvfs about {};
   if (statvfs(shared_memory_folder, &about) != 0) return 0;
   return std::uint64_t{about.f_bavail} * about.f_frsize;
-}
-
-// What a process could still allocate without swapping, or no bound where the kernel does not say.
-std::uint64_t available_memory() {
-  std::ifstream file("/proc/meminfo");
-  std::string name, unit;
-  for (std::uint64_t kilobytes = 0; file >> name >> kilobytes && std::getline(file, unit);) {
-    if (name == "MemAvailable:") return kilobytes * 1024;
-  }
-  return ~std::uint64_t{0};
 }
 
 [[noreturn]] void throw_no_room(const world& w, const char* where, std::uint64_t needed, std::uint64_t free) {
@@ -104,17 +93,16 @@ node_window::node_window(const world& w, const window_options& options)
       size_(static_cast<int>(w.node_ranks().size())),
       ledger_bytes_(round_up(options.ledger_bytes, 64)),
       layout_(size_, head_on_node(w), options) {
-  size_ == 1 ? map_alone(w) : map_shared(w);
+  size_ == 1 ? map_alone(w, options.usable_bytes) : map_shared(w);
   prepare_slice(w);
 }
 
 // A node of one shares with nobody: no file, no room in /dev/shm needed, and pages can be given back as in a window
 // (Open MPI would take private memory from malloc, where they cannot).
-void node_window::map_alone(const world& w) {
-  const std::uint64_t free = available_memory();
-  if (layout_.total() > free) throw_no_room(w, "memory", layout_.total(), free);
+void node_window::map_alone(const world& w, std::size_t usable) {
+  if (layout_.total() > usable) throw_no_room(w, "memory", layout_.total(), usable);
   void* memory = mmap(nullptr, layout_.total(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) throw_no_room(w, "memory", layout_.total(), free);
+  if (memory == MAP_FAILED) throw_no_room(w, "memory", layout_.total(), usable);
   base_ = static_cast<std::byte*>(memory);
 }
 

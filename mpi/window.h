@@ -16,10 +16,11 @@ inline constexpr std::size_t extent_bytes = std::size_t{2} << 20;
 inline constexpr std::size_t notes_bytes = 256;
 
 struct window_options {
-  std::size_t pool_bytes = 0;                            // a multiple of extent_bytes
-  std::size_t ledger_bytes = 4096;                       // of each slice
-  std::size_t ring_budget = std::size_t{16} << 20;       // all mailboxes of a node that do not touch the head
-  std::size_t head_ring_bytes = std::size_t{256} << 10;  // each mailbox from or to the head; a power of two
+  std::size_t pool_bytes = 0;                               // a multiple of extent_bytes
+  std::size_t ledger_bytes = 4096;                          // of each slice
+  std::size_t ring_budget = std::size_t{16} << 20;          // all mailboxes of a node that do not touch the head
+  std::size_t head_ring_bytes = std::size_t{256} << 10;     // each mailbox from or to the head; a power of two
+  std::size_t usable_bytes = static_cast<std::size_t>(-1);  // a node of one rank maps no more than this
 };
 
 // Where everything lies in a node's memory; the same on each rank of the node. Offsets are in bytes.
@@ -62,6 +63,7 @@ class node_window {
   // Gives the memory back. Collective over the node; waits for its other ranks, so call world::meet before. A window
   // that lost a rank is never closed.
   void close();
+  bool is_open() const { return base_ != nullptr; }
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -83,7 +85,7 @@ class node_window {
 
  private:
   ring_header* ring(int consumer, int producer);
-  void map_alone(const world& w);
+  void map_alone(const world& w, std::size_t usable);
   void map_shared(const world& w);
   void prepare_slice(const world& w);
 

@@ -15,6 +15,9 @@ namespace rota::objectstore {
 // backs the window with them.
 inline constexpr std::size_t extent_bytes = std::size_t{2} << 20;
 
+// Bytes of a ledger with a bit for each extent, a multiple of a cache line.
+constexpr std::size_t ledger_bytes(std::size_t extents) { return (extents + 511) / 512 * 64; }
+
 // Neighbouring extents of a pool: numbers first .. first + count - 1.
 struct run {
   std::uint32_t first = 0;

@@ -35,6 +35,13 @@ std::optional<std::size_t> mebibytes(const lookup& value_of, const char* name) {
 
 }  // namespace
 
+std::optional<std::size_t> environment::memory_on_node() const {
+  if (memory_per_node.value_or(0) > 0) return memory_per_node;  // 0 is all that the node has
+  if (memory_per_cpu.value_or(0) == 0 || cpus_on_node.value_or(0) == 0) return std::nullopt;
+  if (*memory_per_cpu > std::numeric_limits<std::size_t>::max() / *cpus_on_node) return std::nullopt;
+  return *memory_per_cpu * *cpus_on_node;
+}
+
 environment read_environment(const lookup& value_of) {
   environment out;
   out.job_id = text(value_of, "SLURM_JOB_ID");

@@ -22,6 +22,9 @@ struct environment {
   std::optional<std::size_t> memory_per_node;  // bytes; from SLURM_MEM_PER_NODE, in MiB there
   std::optional<std::size_t> memory_per_cpu;   // bytes; from SLURM_MEM_PER_CPU, in MiB there
 
+  // Bytes that the job may use on this node, where Slurm says so.
+  std::optional<std::size_t> memory_on_node() const;
+
   // True in a task of a step that srun started, where the rank's number must be procid. A process that mpirun started
   // inside a batch script is none, though ntasks and procid are those of the script.
   bool started_by_srun() const { return job_id && step_id && procid && ntasks; }

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
@@ -91,5 +93,16 @@ class cursor {
   const std::byte* at_;
   const std::byte* end_;
 };
+
+// Text behind its length.
+inline void put_text(buffer& to, std::string_view text) {
+  to.put(static_cast<std::uint32_t>(text.size()));
+  to.append(text.data(), text.size());
+}
+inline std::string get_text(cursor& from) {
+  const auto size = from.get<std::uint32_t>();
+  const bytes_view text = from.take(size);
+  return {reinterpret_cast<const char*>(text.data()), text.size()};
+}
 
 }  // namespace rota::base

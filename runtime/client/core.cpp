@@ -1,4 +1,5 @@
 // Handles, waiting and values: the compiled side of <rota/detail/core.h>.
+#include <fmt/format.h>
 #include <rota/detail/core.h>
 #include <rota/detail/frame.h>
 #include <rota/detail/wire.h>
@@ -44,6 +45,21 @@ void want_all(process& p, std::span<object* const> objects) {
   }
 }
 
+void refuse_duplicates(std::span<object* const> objects, const char* call) {
+  if (std::unordered_set<object*>(objects.begin(), objects.end()).size() == objects.size()) return;
+  throw config_error(fmt::format("{}: a ref is given twice", call));
+}
+
+// Throws config_error once the session has ended: placed values went with the store then.
+void require_open(process& p) {
+  if (p.closed()) p.visit([](agent::agent&) {});  // which says so
+}
+
+[[noreturn]] void throw_timeout(process& p, const object* o) {
+  require_open(p);
+  throw get_timeout(p.describe_timeout(o->id));
+}
+
 void throw_if_failed(const object* o) {
   if (state_of(o) == agent::object_state::failed) wire::throw_failure(o->bytes());
 }
@@ -81,9 +97,10 @@ value_bytes await_value(object* o, deadline until) {
   if (!settled(o)) {
     process& p = running_instance();
     if (!o->comes_by_itself) p.visit([&](agent::agent& a) { a.want(*o); });
-    if (!p.wait_until([&] { return settled(o); }, until)) throw get_timeout(p.describe_timeout(o->id));
+    if (!p.wait_until([&] { return settled(o); }, until)) throw_timeout(p, o);
   }
   throw_if_failed(o);
+  if (o->kind == wire::value_kind::placed) require_open(*the_instance);
   return bytes_in(o);
 }
 
@@ -96,15 +113,13 @@ void await_all(std::span<object* const> objects, deadline until) {
   if (done()) return;
   process& p = running_instance();
   want_all(p, objects.subspan(next));
-  if (!p.wait_until(done, until)) throw get_timeout(p.describe_timeout(objects[next]->id));
+  if (!p.wait_until(done, until)) throw_timeout(p, objects[next]);
 }
 
 std::vector<bool> await_some(std::span<object* const> objects, std::size_t count, deadline until) {
   if (count == 0) throw config_error("wait: count is 0, it must be at least 1");
   if (count > objects.size()) throw config_error("wait: count is above the number of refs");
-  if (std::unordered_set<object*>(objects.begin(), objects.end()).size() != objects.size()) {
-    throw config_error("wait: a ref is given twice");
-  }
+  refuse_duplicates(objects, "wait");
   std::vector<bool> ready(objects.size());
   std::vector<std::size_t> open(objects.size());
   for (std::size_t i = 0; i < open.size(); ++i) open[i] = i;
@@ -123,6 +138,71 @@ std::vector<bool> await_some(std::span<object* const> objects, std::size_t count
   want_all(p, objects);
   p.wait_until(look, until);
   return ready;
+}
+
+completion_order::completion_order(std::vector<object*> objects)
+    : objects_(std::move(objects)), behind_(objects_.size() + 1), pending_(objects_.size()) {
+  refuse_duplicates(objects_, "as_completed");
+  for (std::size_t i = 0; i < pending_; ++i) behind_[i] = i + 1;
+}
+
+// Looks at the first `most` of the pending ones. True if these are all.
+bool completion_order::look(std::size_t most) {
+  std::size_t before = 0;
+  for (std::size_t at = behind_[0]; at != 0; at = behind_[before]) {
+    if (most-- == 0) return false;
+    if (settled(objects_[at - 1])) {
+      behind_[before] = behind_[at];
+      found_.push_back(at - 1);
+      --pending_;
+    } else {
+      before = at;
+    }
+  }
+  return true;
+}
+
+// Results come about in the order of a list of tasks, and every message is a reason to look: so the first ones are
+// looked at each time, all of a long list no longer than a ninth of the time.
+void completion_order::await_some_more() {
+  using clock = std::chrono::steady_clock;
+  constexpr std::size_t first_ones = 1024;
+  constexpr int rest = 8;
+  look(first_ones);
+  if (!found_.empty()) return;
+  process& p = running_instance();
+  if (!std::exchange(asked_, true)) {
+    std::vector<object*> left;
+    for (std::size_t at = behind_[0]; at != 0; at = behind_[at]) left.push_back(objects_[at - 1]);
+    want_all(p, left);
+  }
+  for (deadline limit; found_.empty();) {  // none: nothing has come since all were looked at
+    bool seen_all = false;
+    p.wait_until(
+        [&] {
+          seen_all = look(first_ones);
+          if (!found_.empty()) return true;
+          const auto begin = clock::now();
+          if (!seen_all && begin >= next_full_look_) {
+            seen_all = look(objects_.size());
+            const auto end = clock::now();
+            next_full_look_ = end + rest * (end - begin);
+          }
+          return !found_.empty() || seen_all == limit.has_value();  // the limit is to change
+        },
+        limit);
+    if (found_.empty()) require_open(p);
+    limit = seen_all ? deadline() : next_full_look_;
+  }
+}
+
+std::size_t completion_order::next() {
+  if (given_ == found_.size()) {
+    found_.clear();
+    given_ = 0;
+    await_some_more();
+  }
+  return found_[given_++];
 }
 
 value_bytes call_frame::bytes_of(const object* o) { return bytes_in(o); }

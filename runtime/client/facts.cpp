@@ -24,8 +24,7 @@ std::vector<rank_fact> ask() {
     f.rank = from.get<rank_t>();
     f.node = from.get<std::uint32_t>();
     f.alive = from.get<std::uint32_t>() != 0;
-    bytes_view host = from.take(from.get<std::uint32_t>());
-    f.host.assign(reinterpret_cast<const char*>(host.data()), host.size());
+    f.host = base::get_text(from);
     f.total = wire::get_resources(from);
     f.free = wire::get_resources(from);
   }

@@ -4,12 +4,11 @@
 #include <mpi.h>
 #include <rota/error.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 
+#include "runtime/base/memory.h"
 #include "runtime/client/settings.h"
 #include "runtime/worker/cores.h"
 #include "slurm/environment.h"
@@ -27,19 +26,10 @@ struct offer {
   rank_cores cores;
 };
 
-void put_text(base::buffer& to, const std::string& text) {
-  to.put(static_cast<std::uint32_t>(text.size()));
-  to.append(text.data(), text.size());
-}
-std::string get_text(base::cursor& from) {
-  bytes_view text = from.take(from.get<std::uint32_t>());
-  return {reinterpret_cast<const char*>(text.data()), text.size()};
-}
-
 std::string encode(const offer& o) {
   base::buffer b;
-  put_text(b, o.error);
-  put_text(b, o.digest);
+  base::put_text(b, o.error);
+  base::put_text(b, o.digest);
   b.put(o.inline_bytes);
   b.put(o.store_bytes);
   wire::put_resources(b, o.offered);
@@ -53,8 +43,8 @@ std::string encode(const offer& o) {
 offer decode(const std::string& text) {
   base::cursor from({reinterpret_cast<const std::byte*>(text.data()), text.size()});
   offer o;
-  o.error = get_text(from);
-  o.digest = get_text(from);
+  o.error = base::get_text(from);
+  o.digest = base::get_text(from);
   o.inline_bytes = from.get<std::uint64_t>();
   o.store_bytes = from.get<std::uint64_t>();
   o.offered = wire::get_resources(from);
@@ -65,18 +55,16 @@ offer decode(const std::string& text) {
   return o;
 }
 
-std::size_t machine_memory() {
-  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+base::memory_bounds memory_here() {
+  base::memory_bounds memory = base::read_memory_bounds();
+  memory.job = slurm::read_environment().memory_on_node();
+  return memory;
 }
 
-// A third of the machine's memory, and at most half of what /dev/shm has free: it is filled as values come.
-std::size_t default_store(const mpi::world& world) {
-  std::size_t bytes = machine_memory() / 3;
+std::optional<std::size_t> free_shared_memory(const mpi::world& world) {
   struct statvfs shm {};
-  if (world.size() > 1 && statvfs("/dev/shm", &shm) == 0) {
-    bytes = std::min<std::size_t>(bytes, std::size_t{shm.f_bavail} * shm.f_frsize / 2);
-  }
-  return std::max<std::size_t>(bytes, std::size_t{8} << 20);
+  if (world.size() == 1 || statvfs("/dev/shm", &shm) != 0) return std::nullopt;
+  return std::size_t{shm.f_bavail} * shm.f_frsize;
 }
 
 unsigned slots_of(const mpi::world& world, const config& c, const std::vector<unsigned>& allowed) {
@@ -85,15 +73,16 @@ unsigned slots_of(const mpi::world& world, const config& c, const std::vector<un
   return offered_slots(c, slurm::read_environment(), allowed);
 }
 
-wire::resources resources_of(const mpi::world& world, const config& c, unsigned slots) {
+wire::resources resources_of(const mpi::world& world, const config& c, unsigned slots, std::size_t node_memory) {
   wire::resources r;
   r.cpus = std::int64_t{slots} * wire::resources::unit;
-  if (slots > 0 && c.cpus > 0 && c.cpus < slots) r.cpus = std::llround(c.cpus * wire::resources::unit);
+  if (slots > 0 && c.cpus > 0 && c.cpus < slots) r.cpus = wire::to_units(c.cpus).value_or(0);
   if (slots == 0) return r;
   std::map<std::string, std::int64_t> others;
-  std::size_t memory = c.memory ? c.memory : machine_memory() / std::max<std::size_t>(1, world.node_ranks().size());
-  others["memory"] = static_cast<std::int64_t>(memory);
-  for (const auto& [name, amount] : c.resources) others[name] = std::llround(amount * wire::resources::unit);
+  const std::size_t memory = c.memory ? c.memory : node_memory / std::max<std::size_t>(1, world.node_ranks().size());
+  others["memory"] = static_cast<std::int64_t>(std::min<std::size_t>(memory, INT64_MAX));
+  // Settings that were refused come here too.
+  for (const auto& [name, amount] : c.resources) others[name] = wire::to_units(amount).value_or(0);
   r.others.assign(others.begin(), others.end());
   return r;
 }
@@ -108,7 +97,7 @@ std::string sharing_warning(const mpi::world& world, const core_plan& plan, cons
       pairs, world.facts(ranks.front().rank).host);
 }
 
-offer make_offer(const mpi::world& world, const joining_result& mine) {
+offer make_offer(const mpi::world& world, const joining_result& mine, const base::memory_bounds& memory) {
   offer o;
   o.error = mine.error;
   o.digest = function_table::build().digest(wire::version);
@@ -117,9 +106,9 @@ offer make_offer(const mpi::world& world, const joining_result& mine) {
   o.cores.allowed = allowed_cores();
   o.cores.bound = o.cores.allowed.size() < host_cores();
   o.cores.slots = slots_of(world, mine.values, o.cores.allowed);
-  o.offered = resources_of(world, mine.values, o.cores.slots);
+  o.offered = resources_of(world, mine.values, o.cores.slots, memory.limit());
   o.inline_bytes = mine.values.inline_bytes;
-  o.store_bytes = mine.values.store ? mine.values.store : default_store(world);
+  o.store_bytes = mine.values.store ? mine.values.store : chosen_store(memory, free_shared_memory(world));
   return o;
 }
 
@@ -162,8 +151,10 @@ join_plan agree(const mpi::world& world, joining_result mine) {
     finalize_quietly();
     std::exit(0);
   }
+  const base::memory_bounds memory = memory_here();
   std::vector<offer> offers;
-  for (const std::string& text : world.allgather(encode(make_offer(world, mine)))) offers.push_back(decode(text));
+  for (const std::string& text : world.allgather(encode(make_offer(world, mine, memory))))
+    offers.push_back(decode(text));
   refuse(world, offers);
 
   std::vector<rank_cores> cores;
@@ -182,6 +173,7 @@ join_plan agree(const mpi::world& world, joining_result mine) {
   plan.values = mine.values;
   plan.values.inline_bytes = offers[0].inline_bytes;
   plan.store_bytes = std::max<std::size_t>(offers[0].store_bytes, std::size_t{2} << 20) & ~((std::size_t{2} << 20) - 1);
+  plan.usable_bytes = memory.usable();
   rank_setup& s = plan.setup;
   s.rank = world.rank();
   s.world_size = world.size();

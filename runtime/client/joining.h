@@ -25,8 +25,9 @@ struct join_plan {
   rank_setup setup;
   std::vector<scheduler::rank_offer> offers;  // by rank
   std::size_t store_bytes = 0;
-  double slots = 0;     // of all ranks
-  std::string warning;  // two ranks on the same cores
+  std::size_t usable_bytes = 0;  // of this node's memory
+  double slots = 0;              // of all ranks
+  std::string warning;           // two ranks on the same cores
 };
 
 // Exchanges what every rank offers. Collective. Throws on every rank alike: config_error where one has bad settings,

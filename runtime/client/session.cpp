@@ -4,18 +4,18 @@
 #include <rota/error.h>
 #include <rota/mpi.h>
 #include <rota/session.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 
 #include "mpi/process_watch.h"
 #include "mpi/window.h"
 #include "mpi/world.h"
+#include "objectstore/extents.h"
 #include "runtime/base/log.h"
 #include "runtime/client/instance.h"
 #include "runtime/client/joining.h"
@@ -37,8 +37,10 @@ struct open_session {
 };
 open_session* the_session = nullptr;
 
-// Set in the head's notes before it ends the run, so that the others go without a word of their own.
-constexpr std::byte run_ends{1};
+// In the head's notes: set before it ends the run, so that the others go without a word of their own. REQUIRES: the
+// window is open.
+std::atomic_ref<std::byte> run_ends(open_session& s) { return std::atomic_ref(s.window->notes(0)[0]); }
+constexpr std::byte yes{1};
 
 [[noreturn]] void leave_lost(open_session& s) {
   s.world->abandon();
@@ -50,11 +52,11 @@ constexpr std::byte run_ends{1};
 void on_death(open_session& s, rank_t dead) {
   const mpi::rank_facts& who = s.world->facts(dead);
   const bool head = s.world->rank() == 0;
-  if (!head && s.window->notes(0)[0] == run_ends) leave_lost(s);
+  if (!head && run_ends(s).load() == yes) leave_lost(s);
   if (head || s.world->rank() == 1) {
     base::log().error("rank {} ({}, pid {}) is lost: it was killed or crashed; the run ends", dead, who.host, who.pid);
   }
-  if (head) s.window->notes(0)[0] = run_ends;
+  if (head) run_ends(s).store(yes);
   leave_lost(s);
 }
 
@@ -67,11 +69,22 @@ void start_watch(open_session& s) {
   }
 }
 
-void leave_world(open_session& s, std::chrono::nanoseconds limit) {
+// How long ranks wait for each other when they leave: what is left of shutdown_timeout, and a second at least, for they
+// do not come at the same moment even where no task has any time.
+void leave_world(open_session& s, std::chrono::nanoseconds left) {
+  const auto limit = std::max<std::chrono::nanoseconds>(left, std::chrono::seconds(1));
   s.watch.reset();
   s.world->meet(limit);
   s.window->close();
   s.world->finish(limit);
+}
+
+// Rank 0, when it goes without the others: they go too.
+void abandon(open_session& s) {
+  if (s.window->is_open()) run_ends(s).store(yes);
+  s.watch.reset();
+  s.rank->abandon();
+  s.world->abandon();
 }
 
 // Rank 0. `limit` bounds all of it.
@@ -83,21 +96,14 @@ void end_session(open_session& s, std::chrono::nanoseconds limit) {
     if (!s.rank->end_tasks(until, running)) {
       base::log().error("shutdown_timeout ({:g} s) is over and still running: {}; the run ends without it",
                         std::chrono::duration<double>(limit).count(), running);
-      s.window->notes(0)[0] = run_ends;
-      s.watch.reset();
-      s.rank->abandon();
-      s.world->abandon();
-      return;
+      return abandon(s);
     }
     s.rank->send_close();
     s.rank->close_here();
-    auto left = std::max<std::chrono::nanoseconds>(until - std::chrono::steady_clock::now(), std::chrono::seconds(1));
-    leave_world(s, left);
+    leave_world(s, until - std::chrono::steady_clock::now());
   } catch (const std::exception& e) {
     base::log().error("the session did not end cleanly: {}", e.what());
-    s.window->notes(0)[0] = run_ends;
-    s.watch.reset();
-    s.world->abandon();
+    abandon(s);
   }
 }
 
@@ -118,7 +124,8 @@ open_session& open(std::unique_ptr<mpi::world> world, joining_result asked) {
   base::set_log_level(s->values.log);
   mpi::window_options options;
   options.pool_bytes = plan.store_bytes;
-  options.ledger_bytes = std::max<std::size_t>(4096, (plan.store_bytes / mpi::extent_bytes / 8 + 63) / 64 * 64);
+  options.ledger_bytes = std::max<std::size_t>(4096, objectstore::ledger_bytes(plan.store_bytes / mpi::extent_bytes));
+  options.usable_bytes = plan.usable_bytes;
   s->window = std::make_unique<mpi::node_window>(*s->world, options);
   s->rank = std::make_unique<process>(plan.setup, s->values, function_table::build(), *s->window);
   if (s->world->rank() == 0) {
@@ -138,6 +145,27 @@ open_session& open(std::unique_ptr<mpi::world> world, joining_result asked) {
 void serve_until_closed(open_session& s) {
   s.rank->serve();
   leave_world(s, s.values.shutdown_timeout);
+}
+
+// A worker whose rank 0 throws the same, so that all of them can leave MPI: what agree() refuses, and a node without
+// room for its window. REQUIRES: called before the session runs.
+bool refused_alike(const std::exception& e) {
+  return dynamic_cast<const config_error*>(&e) || dynamic_cast<const join_refused*>(&e) ||
+         dynamic_cast<const out_of_memory*>(&e);
+}
+
+// A worker that cannot go on. Rank 0 tells what all refuse alike; what happened here only, nobody else can tell, and
+// MPI would wait in vain for the others.
+[[noreturn]] void end_worker(const std::string& where, const std::exception& e) {
+  if (!the_session && refused_alike(e)) {
+    base::log().debug("{} ends: {}", where, e.what());
+    std::fflush(nullptr);
+    finalize_quietly();
+  } else {
+    base::log().error("{} ends: {}", where, e.what());
+    std::fflush(nullptr);
+  }
+  _exit(2);
 }
 
 void refuse_second_init() {
@@ -160,6 +188,7 @@ session init(int& argc, char**& argv, config c) {
   detail::joining_result asked = detail::read_settings(argc, argv, c);
   auto world = mpi::world::start(argc, argv);
   const bool worker = world->rank() != 0;
+  const std::string where = fmt::format("rank {} ({})", world->rank(), world->facts(world->rank()).host);
   try {
     detail::open_session& s = detail::open(std::move(world), std::move(asked));
     if (!worker) {
@@ -169,12 +198,8 @@ session init(int& argc, char**& argv, config c) {
     detail::serve_until_closed(s);
     std::exit(0);
   } catch (const std::exception& e) {
-    // Rank 0 tells; where ranks disagree, all of them have the same error.
     if (!worker) throw;
-    base::log().debug("rank ends: {}", e.what());
-    std::fflush(nullptr);
-    detail::finalize_quietly();
-    _exit(2);
+    detail::end_worker(where, e);
   }
 }
 

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/wire/resources.h"
+
 namespace rota::detail {
 namespace {
 
@@ -106,7 +108,9 @@ constexpr std::array known_settings = {
     setting{"shutdown-timeout", "a time from 0 to 1e9 seconds: 500ms, 30s, 2m, or seconds alone",
             "how long the end of the session waits for running tasks",
             [](config& c, std::string_view text) { return read_duration(text, c.shutdown_timeout); }},
-    setting{"resources", "name:amount,name:amount, each name once, amounts not negative",
+    setting{"resources",
+            "name:amount,name:amount, each name once, amounts from 0 to 1e14; cpus and memory have flags of their own, "
+            "--rota-cpus and --rota-memory, and gpus is no custom resource either",
             "custom resources that each rank offers",
             [](config& c, std::string_view text) { return read_resources(text, c.resources); }},
     setting{"log", "trace, debug, info, warn, error or off", "least severe messages that are shown",
@@ -185,7 +189,7 @@ bool within_bounds(std::string_view name, const config& values) {
   }
   if (name == "resources") {
     return std::all_of(values.resources.begin(), values.resources.end(), [](const auto& entry) {
-      return !entry.first.empty() && std::isfinite(entry.second) && entry.second >= 0;
+      return !entry.first.empty() && !wire::is_own_resource(entry.first) && wire::to_units(entry.second);
     });
   }
   if (name == "log") {
@@ -277,6 +281,12 @@ settings resolve(int& argc, char**& argv, const config& base, const environment_
 
 settings resolve(int& argc, char**& argv, const config& base) {
   return resolve(argc, argv, base, [](const char* name) -> const char* { return std::getenv(name); });
+}
+
+std::size_t chosen_store(const base::memory_bounds& memory, std::optional<std::size_t> free_shared) {
+  std::size_t bytes = std::min(memory.machine / 3, memory.usable() / 2);
+  if (free_shared) bytes = std::min(bytes, *free_shared / 2);
+  return std::max(bytes, std::size_t{8} << 20);
 }
 
 }  // namespace rota::detail

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "runtime/base/memory.h"
+
 namespace rota::detail {
 
 // A node's store is made of extents of this size; `store` is rounded up to a multiple of it.
@@ -29,5 +31,9 @@ settings resolve(int& argc, char**& argv, const config& base, const environment_
 
 // The same with the environment of this process.
 settings resolve(int& argc, char**& argv, const config& base);
+
+// The store where nobody says how large it is to be: a third of the machine's memory, at most half of what is usable of
+// it and, where ranks share the store, half of what /dev/shm has free. It is filled as values come.
+std::size_t chosen_store(const base::memory_bounds& memory, std::optional<std::size_t> free_shared);
 
 }  // namespace rota::detail

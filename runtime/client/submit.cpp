@@ -3,8 +3,6 @@
 #include <rota/detail/submit.h>
 #include <rota/error.h>
 
-#include <cmath>
-
 #include "runtime/client/instance.h"
 
 namespace rota::detail {
@@ -17,12 +15,9 @@ struct needs {
 };
 
 std::int64_t amount(const char* what, double value) {
-  if (!(value >= 0) || std::isinf(value)) {
-    throw config_error(fmt::format("options: {} is {}, it must be a number that is not negative", what, value));
-  }
-  double units = std::ceil(value * wire::resources::unit - 1e-6);
-  if (units > 1e18) throw config_error(fmt::format("options: {} is {}, which is too large", what, value));
-  return static_cast<std::int64_t>(units);
+  if (std::optional<std::int64_t> units = wire::to_units(value)) return *units;
+  throw config_error(
+      fmt::format("options: {} is {}, it must be a number from 0 to {:g}", what, value, wire::most_amount));
 }
 
 template <class Options>
@@ -34,6 +29,9 @@ needs needs_of(const Options& o) {
   if (o.memory > 0) others["memory"] = static_cast<std::int64_t>(std::min<std::size_t>(o.memory, INT64_MAX));
   for (const auto& [name, value] : o.resources) {
     if (name.empty()) throw config_error("options: a resource has no name");
+    if (wire::is_own_resource(name)) {
+      throw config_error(fmt::format("options: {0} is no custom resource, ask for it with options::{0}", name));
+    }
     if (std::int64_t wanted = amount(("resource " + name).c_str(), value)) others[name] = wanted;
   }
   n.amounts.others.assign(others.begin(), others.end());
@@ -95,22 +93,13 @@ handle submit_with(process& p, F&& use) {
   return result;
 }
 
-std::string name_query(object_id id, const std::string& name, const char* class_name) {
-  std::string type(class_name);
-  std::string body(reinterpret_cast<const char*>(&id), sizeof(id));
-  for (const std::string& text : {name, type}) {
-    auto size = static_cast<std::uint32_t>(text.size());
-    body.append(reinterpret_cast<const char*>(&size), sizeof(size));
-    body += text;
-  }
-  return body;
-}
-
 // Who has the name; claims it for `id` where nobody has and id is not 0.
 handle named_actor(process& p, object_id id, const std::string& name, const char* class_name) {
-  std::string body = name_query(id, name, class_name);
-  base::buffer answer = p.query(id ? wire::query_kind::claim_name : wire::query_kind::find_name,
-                                {reinterpret_cast<const std::byte*>(body.data()), body.size()});
+  base::buffer body;
+  body.put(id);
+  base::put_text(body, name);
+  base::put_text(body, class_name);
+  base::buffer answer = p.query(id ? wire::query_kind::claim_name : wire::query_kind::find_name, body.view());
   base::cursor cursor(answer.view());
   auto holder = cursor.get<object_id>();
   if (holder == 0) return {};
@@ -206,8 +195,9 @@ handle find_actor(const std::string& name, const char* class_name) {
   return named_actor(running_instance(), 0, name, class_name);
 }
 
-handle call_actor(const handle& actor, const registration& method, const arguments& args, const options*) {
+handle call_actor(const handle& actor, const registration& method, const arguments& args, const options* how) {
   process& p = running_instance();
+  if (how) needs_of(*how);  // throws for bad ones
   std::vector<object*> deps = pointers(args.deps());
   agent::submission s = submission_of(method, args, deps);
   return submit_with(p, [&](agent::agent& a, object& result) { a.call(result, *actor.get(), s); });

@@ -4,15 +4,6 @@
 #include "runtime/scheduler/scheduler.h"
 
 namespace rota::scheduler {
-namespace {
-
-std::string get_text(base::cursor& from) {
-  bytes_view text = from.take(from.get<std::uint32_t>());
-  return {reinterpret_cast<const char*>(text.data()), text.size()};
-}
-
-}  // namespace
-
 void scheduler::receive(rank_t from, bytes_view record) {
   if (from >= ranks_.size() || !ranks_[from].alive) return;
   switch (wire::type_of(record)) {
@@ -271,8 +262,8 @@ void scheduler::on_query(rank_t from, bytes_view record) {
   answer.put(back);
   if (head.kind == wire::query_kind::claim_name || head.kind == wire::query_kind::find_name) {
     auto id = cursor.get<object_id>();
-    std::string name = get_text(cursor);
-    std::string type = get_text(cursor);
+    std::string name = base::get_text(cursor);
+    std::string type = base::get_text(cursor);
     auto known = names_.find(name);
     object_id holder = known == names_.end() ? 0 : known->second;
     if (holder == 0 && head.kind == wire::query_kind::claim_name) {
@@ -290,8 +281,7 @@ void scheduler::on_query(rank_t from, bytes_view record) {
       answer.put(i);
       answer.put(ranks_[i].node);
       answer.put(static_cast<std::uint32_t>(ranks_[i].alive));
-      answer.put(static_cast<std::uint32_t>(ranks_[i].host.size()));
-      answer.append(ranks_[i].host.data(), ranks_[i].host.size());
+      base::put_text(answer, ranks_[i].host);
       wire::put_resources(answer, ranks_[i].total);
       wire::resources free = ranks_[i].room;
       std::int64_t busy = ranks_[i].cpu_load - ranks_[i].blocked_cpus;

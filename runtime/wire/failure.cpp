@@ -3,28 +3,13 @@
 #include <rota/error.h>
 
 namespace rota::wire {
-namespace {
-
-void put_text(base::buffer& to, const std::string& text) {
-  to.put(static_cast<std::uint32_t>(text.size()));
-  to.append(text.data(), text.size());
-}
-
-std::string get_text(base::cursor& from) {
-  auto size = from.get<std::uint32_t>();
-  bytes_view text = from.take(size);
-  return {reinterpret_cast<const char*>(text.data()), text.size()};
-}
-
-}  // namespace
-
 base::buffer encode(const failure& f) {
   base::buffer bytes;
   bytes.put(f.kind);
   bytes.put(f.cause.kind);
-  put_text(bytes, f.what);
-  put_text(bytes, f.cause.type_name);
-  put_text(bytes, f.cause.message);
+  base::put_text(bytes, f.what);
+  base::put_text(bytes, f.cause.type_name);
+  base::put_text(bytes, f.cause.message);
   return bytes;
 }
 
@@ -33,9 +18,9 @@ failure decode_failure(bytes_view bytes) {
   failure f;
   f.kind = from.get<failure_kind>();
   f.cause.kind = from.get<detail::thrown_kind>();
-  f.what = get_text(from);
-  f.cause.type_name = get_text(from);
-  f.cause.message = get_text(from);
+  f.what = base::get_text(from);
+  f.cause.type_name = base::get_text(from);
+  f.cause.message = base::get_text(from);
   return f;
 }
 

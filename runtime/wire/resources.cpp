@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace rota::wire {
 namespace {
@@ -13,6 +14,13 @@ auto find(auto& others, const std::string& name) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> to_units(double amount) {
+  if (!(amount >= 0 && amount <= most_amount)) return std::nullopt;
+  return static_cast<std::int64_t>(std::ceil(amount * resources::unit - 1e-6));
+}
+
+bool is_own_resource(std::string_view name) { return name == "cpus" || name == "gpus" || name == "memory"; }
 
 std::int64_t resources::amount(const std::string& name) const {
   auto at = find(others, name);
@@ -33,8 +41,7 @@ void put_resources(base::buffer& to, const resources& r) {
   to.put(static_cast<std::uint32_t>(r.others.size()));
   for (const auto& [name, need] : r.others) {
     to.put(need);
-    to.put(static_cast<std::uint32_t>(name.size()));
-    to.append(name.data(), name.size());
+    base::put_text(to, name);
   }
 }
 
@@ -44,8 +51,7 @@ resources get_resources(base::cursor& from) {
   r.others.resize(from.get<std::uint32_t>());
   for (auto& [name, need] : r.others) {
     need = from.get<std::int64_t>();
-    bytes_view text = from.take(from.get<std::uint32_t>());
-    name.assign(reinterpret_cast<const char*>(text.data()), text.size());
+    name = base::get_text(from);
   }
   return r;
 }

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "runtime/base/buffer.h"
@@ -34,6 +36,14 @@ struct resources {
   bool others_fit_in(const resources& room) const;
   void add_others(resources& room, int sign) const;
 };
+
+// An amount in ten-thousandths, the next above that is not due to rounding; nullopt for one that is negative, NaN or
+// above most_amount.
+inline constexpr double most_amount = 1e14;
+std::optional<std::int64_t> to_units(double amount);
+
+// "cpus", "gpus" and "memory" are no names for custom resources.
+bool is_own_resource(std::string_view name);
 
 // Needs of one CPU and no CPU are so common that they travel as a number instead of bytes.
 inline constexpr std::uint8_t one_cpu = 0;

@@ -40,7 +40,9 @@ void process::throw_unknown(rank_t from, wire::message type) const {
                                      setup_.host, int(type), from));
 }
 
-void process::throw_closed() { throw config_error("the session has ended: call rota::init first"); }
+void process::throw_closed() {
+  throw config_error("the session has ended, and a program has one: keep it open for as long as it is used");
+}
 
 // The name in the source, out of a __PRETTY_FUNCTION__ with "... [with auto F = name; ...]".
 std::string process::function_title(std::string_view pretty) {

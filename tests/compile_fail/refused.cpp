@@ -2,11 +2,18 @@
 // error at any other line. Each has types of its own: the compiler complains of a type once.
 #include <rota/rota.h>
 
+#include <array>
 #include <functional>
+#include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
+#include <utility>
+#include <variant>
 #include <vector>
 
 template <int>
@@ -41,6 +48,18 @@ void by_view_reference(const std::u16string_view& text);
 void unserializable(stuck<1> s);
 void in_vector(std::vector<stuck<2>> all);
 void callback(std::function<void()> f);
+void vector_of_pointers(std::vector<char16_t*> all);
+void pointer_in_pair(std::pair<int, const char32_t*> p);
+void pointer_in_tuple(std::tuple<int, std::string, point*> t);
+void pointer_in_optional(std::optional<unsigned*> maybe);
+void pointer_in_variant(std::variant<int, float*> either);
+void pointer_in_map(const std::map<std::string, std::vector<long*>>& names);
+void pointer_in_array(std::array<short*, 3> three);
+void view_in_vector(std::vector<std::wstring_view> all);
+void stuck_in_pointer(std::unique_ptr<stuck<7>> owned);
+void stuck_in_map(std::map<int, std::shared_ptr<std::optional<stuck<8>>>> all);
+void holds_all(std::map<int, std::pair<std::optional<std::string>, std::variant<int, std::unique_ptr<point>>>> all,
+               std::tuple<std::vector<std::shared_ptr<std::string>>, rota::ref<int>> rest);
 int& returns_reference();
 const float* returns_pointer();
 std::span<double> returns_span();
@@ -51,6 +70,9 @@ void all(rota::ref<int> number, rota::ref<long> other, rota::actor_handle<counte
   rota::remote<good>(number);
   rota::remote<good_const>("text", point{1, 2}, rota::make_array<double>(3));
   handle.call<&counter::value>();
+  rota::remote<holds_all>(
+      std::map<int, std::pair<std::optional<std::string>, std::variant<int, std::unique_ptr<point>>>>(),
+      std::tuple<std::vector<std::shared_ptr<std::string>>, rota::ref<int>>());
   rota::actor<counter>(1, "name");
   rota::remote<by_reference>(local);                 // refused: by non-const reference
   rota::map<by_other_reference>(std::vector{1L});    // refused: by non-const reference
@@ -63,6 +85,16 @@ void all(rota::ref<int> number, rota::ref<long> other, rota::actor_handle<counte
   rota::remote<unserializable>(stuck<1>{});          // refused: this type cannot travel between ranks
   rota::remote<in_vector>(std::vector<stuck<2>>());  // refused: this type cannot travel between ranks
   rota::remote<callback>([] {});                     // refused: this type cannot travel between ranks
+  rota::remote<vector_of_pointers>(1);               // refused: a pointer means nothing in another process
+  rota::remote<pointer_in_pair>(1);                  // refused: a pointer means nothing in another process
+  rota::remote<pointer_in_tuple>(1);                 // refused: a pointer means nothing in another process
+  rota::remote<pointer_in_optional>(1);              // refused: a pointer means nothing in another process
+  rota::remote<pointer_in_variant>(1);               // refused: a pointer means nothing in another process
+  rota::remote<pointer_in_map>(1);                   // refused: a pointer means nothing in another process
+  rota::remote<pointer_in_array>(1);                 // refused: a pointer means nothing in another process
+  rota::remote<view_in_vector>(1);                   // refused: take a rota::array<T> or a std::string instead
+  rota::remote<stuck_in_pointer>(1);                 // refused: this type cannot travel between ranks
+  rota::remote<stuck_in_map>(1);                     // refused: this type cannot travel between ranks
   rota::remote<returns_reference>();                 // refused: return a value
   rota::remote<returns_pointer>();                   // refused: a pointer means nothing in another process
   rota::remote<returns_span>();                      // refused: take a rota::array<T> or a std::string instead

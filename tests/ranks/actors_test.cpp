@@ -137,6 +137,29 @@ TEST(actor, constructor_arguments_are_converted_resolved_or_kept_as_refs) {
   EXPECT_EQ(holder.call<&holds_ref::read>().get(), 10);
 }
 
+struct half_resolved {
+  half_resolved(ref<int> r, int n, std::string text) : kept(std::move(r)), sum(n), name(std::move(text)) {}
+  half_resolved(int n, ref<int> r) : kept(std::move(r)), sum(n) {}
+  std::string tell() { return name + std::to_string(kept.get() + sum); }
+  ref<int> kept;
+  int sum;
+  std::string name{};
+};
+
+TEST(actor, constructor_arguments_are_kept_or_resolved_each_for_itself) {
+  auto tell = [](const auto& handle) { return rota::call<&half_resolved::tell>(handle).get(); };
+  EXPECT_EQ(tell(actor<half_resolved>(rota::put(1), rota::put(20), "n")), "n21");
+  EXPECT_EQ(tell(actor<half_resolved>(remote<id>(2), 30, rota::put("m"))), "m32");
+  EXPECT_EQ(tell(actor<half_resolved>(remote<id>(40), remote<id>(5))), "45");
+}
+
+TEST(actor, options_of_a_call_are_checked) {
+  auto c = actor<counter>(1);
+  EXPECT_THROW(c.with({.cpus = -1}).call<&counter::value>(), rota::config_error);
+  EXPECT_THROW(c.with({.resources = {{"", 1}}}).call<&counter::value>(), rota::config_error);
+  EXPECT_EQ(c.with({.cpus = 1000}).call<&counter::value>().get(), 1);  // a call takes no slot
+}
+
 TEST(actor, a_method_that_throws_fails_the_call_and_the_actor_lives_on) {
   auto c = actor<counter>(1);
   auto failed = c.call<&counter::fail>("bad index");

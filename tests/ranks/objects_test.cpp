@@ -1,11 +1,10 @@
-// Objects: put, get, wait, as_completed, arrays, sizes from 0 bytes to more than 2 GiB.
+// Objects: put, arrays, sizes from 0 bytes to more than 2 GiB, many refs.
 #include <gtest/gtest.h>
 #include <rota/detail/session_state.h>
 #include <rota/rota.h>
 
 #include <algorithm>
 #include <numeric>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -37,12 +36,7 @@ bool counts(const array<int>& a, std::size_t size) {
 }
 long sum(array<int> a) { return std::accumulate(a.begin(), a.end(), 0L); }
 long sum_span(std::span<const int> s) { return std::accumulate(s.begin(), s.end(), 0L); }
-int wait_for_note(const std::string& path, int x) {
-  hold_slot_until(path);
-  return x;
-}
 int id(int x) { return x; }
-int fails(int) { throw std::runtime_error("fails"); }
 
 TEST(put, literals_vectors_and_values) {
   ref<std::string> text = rota::put("text");
@@ -115,6 +109,27 @@ TEST(array, structs_with_large_alignment_are_aligned) {
   }
 }
 
+struct alignas(64) wide {
+  int value = 0;
+};
+TEST(array, is_aligned_inside_other_values_too) {
+  std::vector<array<wide>> many;
+  for (int i = 0; i < 40; ++i) {
+    auto made = rota::make_array<wide>(static_cast<std::size_t>(i % 3));
+    std::fill(made.begin(), made.end(), wide{i});
+    many.push_back(std::move(made));
+  }
+  for (const auto& got :
+       {rota::put(many).get(), remote<[](std::vector<array<wide>> all) { return all; }>(many).get()}) {
+    ASSERT_EQ(got.size(), many.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      EXPECT_EQ(got[i].size(), i % 3);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(got[i].data()) % 64, 0u);
+      for (const wide& one : got[i]) EXPECT_EQ(one.value, static_cast<int>(i));
+    }
+  }
+}
+
 TEST(sizes, values_of_0_bytes) {
   EXPECT_TRUE(rota::put(std::vector<int>()).get().empty());
   EXPECT_TRUE(rota::put(rota::make_array<int>(0)).get().empty());
@@ -159,85 +174,6 @@ TEST(sizes, a_vector_of_more_than_2_gib) {
   } catch (const rota::out_of_memory& full) {
     GTEST_SKIP() << "/dev/shm is too small here: " << full.what();
   }
-}
-
-TEST(get, an_empty_ref_is_a_config_error) {
-  const ref<int> empty;
-  EXPECT_FALSE(empty);
-  EXPECT_EQ(empty.id(), 0u);
-  EXPECT_THROW(empty.get(), rota::config_error);
-  EXPECT_THROW(static_cast<void>(empty.ready()), rota::config_error);
-  EXPECT_THROW(rota::get(std::vector{remote<id>(1), empty}), rota::config_error);
-  EXPECT_THROW(rota::wait(std::vector{empty}), rota::config_error);
-}
-
-TEST(get, with_a_timeout_throws_and_the_task_goes_on) {
-  note_folder notes;
-  const std::string go = notes["go"];
-  auto slow = remote<wait_for_note>(go, 5);
-  const auto begin = std::chrono::steady_clock::now();
-  EXPECT_THROW(slow.get(50ms), rota::get_timeout);
-  EXPECT_THROW(rota::get(slow, 50ms), rota::get_timeout);
-  EXPECT_THROW(rota::get(std::vector{remote<id>(1), slow}, 50ms), rota::get_timeout);
-  EXPECT_THROW(slow.get(0s), rota::get_timeout);
-  const auto took = std::chrono::steady_clock::now() - begin;
-  EXPECT_TRUE(took > 140ms && took < 5s);
-  EXPECT_FALSE(slow.ready());
-  write_note(go);
-  EXPECT_EQ(slow.get(20s), 5);
-  EXPECT_EQ(slow.get(0s), 5);
-}
-
-template <class T>
-std::vector<std::uint64_t> ids(const std::vector<ref<T>>& refs) {
-  std::vector<std::uint64_t> out;
-  for (const auto& r : refs) out.push_back(r.id());
-  return out;
-}
-
-TEST(wait, gives_at_most_count_in_the_order_given) {
-  note_folder notes;
-  const std::string go = notes["go"];
-  const auto slow = remote<wait_for_note>(go, 5);
-  const std::vector<ref<int>> refs{remote<id>(0), slow, remote<fails>(1), remote<id>(2)};
-  const auto three = rota::wait(refs, {.count = 3});
-  EXPECT_EQ(ids(three.ready), ids(std::vector{refs[0], refs[2], refs[3]}));  // the failed one is ready
-  EXPECT_EQ(ids(three.pending), ids(std::vector{slow}));
-  const auto one = rota::wait(refs);
-  EXPECT_EQ(ids(one.ready), ids(std::vector{refs[0]}));
-  EXPECT_EQ(ids(one.pending), ids(std::vector{slow, refs[2], refs[3]}));
-  const auto late = rota::wait(refs, {.count = 4, .timeout = 50ms});
-  EXPECT_EQ(late.ready.size(), 3u);
-  const auto poll = rota::wait(std::vector{slow}, {.timeout = 0s});
-  EXPECT_TRUE(poll.ready.empty());
-  EXPECT_EQ(poll.pending.size(), 1u);
-  write_note(go);
-  EXPECT_EQ(ids(rota::wait(refs, {.count = 4}).ready), ids(refs));
-}
-
-TEST(wait, refuses_count_0_above_the_size_and_duplicates) {
-  const auto a = remote<id>(1), b = remote<id>(2);
-  EXPECT_THROW(rota::wait(std::vector{a, b}, {.count = 0}), rota::config_error);
-  EXPECT_THROW(rota::wait(std::vector{a, b}, {.count = 3}), rota::config_error);
-  EXPECT_THROW(rota::wait(std::vector{a, b, a}), rota::config_error);
-  EXPECT_THROW(rota::wait(std::vector<ref<int>>{}), rota::config_error);
-}
-
-TEST(as_completed, gives_every_ref_once_as_it_becomes_ready) {
-  note_folder notes;
-  const std::string go = notes["go"];
-  std::vector<ref<int>> refs{remote<wait_for_note>(go, -1)};
-  for (int i = 0; i < 100; ++i) refs.push_back(remote<id>(i));
-  std::vector<int> got;
-  for (ref<int> r : rota::as_completed(refs)) {
-    EXPECT_TRUE(r.ready());
-    got.push_back(r.get());
-    if (got.size() == 100) write_note(go);
-  }
-  ASSERT_EQ(got.size(), 101u);
-  EXPECT_EQ(got.back(), -1);
-  EXPECT_EQ(std::set<int>(got.begin(), got.end()).size(), 101u);
-  for (ref<int> r : rota::as_completed(std::vector<ref<int>>{})) ADD_FAILURE() << r.id();
 }
 
 long sum_of_refs(const std::vector<ref<int>>& refs) {

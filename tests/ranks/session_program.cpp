@@ -45,6 +45,11 @@ struct greeter {
   int greet() { return 1; }
 };
 
+struct late {
+  ~late() { sleep_for(3000); }
+  int greet() { return 1; }
+};
+
 // All ranks say their pid, then work goes on without an end.
 int endless(const std::string& folder) {
   write_note(folder + "/pid.0", std::to_string(getpid()));
@@ -130,6 +135,63 @@ int early() {
   return 0;
 }
 
+// Once the session has ended nothing works but what this process holds itself, and a second session is not advised.
+int after(int argc, char** argv) {
+  rota::ref<std::vector<char>> placed;
+  rota::ref<rota::array<char>> placed_array;
+  rota::ref<int> small;
+  rota::actor_handle<greeter> someone;
+  rota::array_builder<char> builder;
+  {
+    auto session = rota::init(argc, argv);
+    placed = rota::put(std::vector<char>(1'000'000, 'p'));
+    placed_array = remote<[] { return rota::make_array<char>(1'000'000); }>();
+    rota::wait(std::vector{placed_array});
+    small = remote<plus_one>(1);
+    small.get();
+    someone = rota::actor<greeter>("/dev/null");
+    someone.call<&greeter::greet>().get();
+    builder = rota::make_array<char>(1'000'000);
+  }
+  if (small.get() != 2 || !small.ready()) return 3;
+  const std::vector<std::function<void()>> calls{
+      [&] { placed.get(); },
+      [&] { placed.get(1s); },
+      [&] {
+        rota::get(std::vector{placed, placed});
+      },
+      [&] { placed_array.get(); },
+      [] { remote<plus_one>(1); },
+      [] { remote<[](const std::string& text) { return text.size(); }>(std::string(100'000, 'x')); },
+      [&] { remote<[](const std::vector<char>& v) { return v.size(); }>(placed); },
+      [] {
+        rota::map<plus_one>(std::vector{1, 2});
+      },
+      [] { rota::put(1); },
+      [] { rota::put(std::string(100'000, 'x')); },
+      [&] { rota::put(std::move(builder)); },
+      [] { rota::make_array<char>(1'000'000); },
+      [] { rota::actor<greeter>("/dev/null"); },
+      [&] { someone.call<&greeter::greet>(); },
+      [&] { someone.kill(); },
+      [] { rota::find_actor<greeter>("x"); },
+      [] { rota::nodes(); },
+  };
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    try {
+      calls[i]();
+      std::fprintf(stderr, "call %zu worked\n", i);
+      return 4;
+    } catch (const rota::config_error& e) {
+      if (contains(e.what(), "session has ended") && !contains(e.what(), "init")) continue;
+      std::fprintf(stderr, "call %zu: %s\n", i, e.what());
+      return 5;
+    }
+  }
+  std::puts("all refused");
+  return 0;
+}
+
 int run(const std::string& way, const std::string& folder) {
   static rota::ref<std::string> outlives;  // refs may outlive the session
   if (way == "quiet") use(100);
@@ -142,6 +204,10 @@ int run(const std::string& way, const std::string& folder) {
   if (way == "actor_at_end") {
     static auto kept = rota::actor<greeter>(folder + "/destroyed");
     kept.call<&greeter::greet>().get();
+  }
+  if (way == "late_actor") {
+    static auto kept = rota::actor<late>.with({.where = rota::on_rank(0)})();
+    kept.call<&late::greet>().get();
   }
   if (way == "throw") throw std::runtime_error("left main by an exception");
   if (way == "exit") std::exit(3);
@@ -164,6 +230,7 @@ int main(int argc, char** argv) {
   if (argc > 1 && std::string(argv[1]) == "early") {
     if (const int bad = early(); bad != 0) return bad;
   }
+  if (argc > 1 && std::string(argv[1]) == "after") return after(argc, argv);
   const bool uncaught = argc > 1 && std::string(argv[1]) == "throw";
   if (uncaught) {
     auto session = rota::init(argc, argv);

@@ -172,6 +172,16 @@ TEST(resources, negative_and_nan_amounts_are_refused_at_the_call) {
   EXPECT_TRUE(contains(said.what(), "cpus") && contains(said.what(), "-1")) << said.what();
 }
 
+TEST(resources, what_has_an_option_of_its_own_is_no_custom_resource) {
+  for (const std::string name : {"cpus", "gpus", "memory"}) {
+    const auto said = thrown_by<rota::config_error>([&] {
+      remote<plus_one>.with({.memory = 64, .resources = {{name, 1}}})(1);
+    });
+    EXPECT_TRUE(contains(said.what(), "options::" + name)) << said.what();
+  }
+  EXPECT_THROW(remote<plus_one>.with({.resources = {{"lamp", 1e300}}})(1), rota::config_error);
+}
+
 TEST(priority, higher_starts_first) {
   const unsigned rank = workers().front();
   note_folder notes;

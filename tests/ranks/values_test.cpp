@@ -196,6 +196,59 @@ TEST(values, many_arguments_large_small_and_refs_mix) {
             100000u + 50000 + 3 + 2 + 20000 + 5 + 1 + 7);
 }
 
+using block = std::array<char, 4000>;
+template <class... T>
+std::size_t bytes_in(T... parts) {  // each must be of one letter, the next in turn
+  char letter = 'a';
+  std::size_t sum = 0;
+  auto add = [&](const auto& part) {
+    const bool same = std::all_of(part.begin(), part.end(), [&](char c) { return c == letter; });
+    sum += same ? part.size() : 1'000'000;
+    ++letter;
+  };
+  (add(parts), ...);
+  return sum;
+}
+template <std::size_t>
+using block_at = block;
+template <std::size_t>
+using text_at = std::string;
+template <template <std::size_t> class Part, std::size_t... I>
+auto sum_up(std::index_sequence<I...>, auto make) {
+  return remote<bytes_in<Part<I>...>>(make(static_cast<char>('a' + I))...).get();
+}
+class collector {
+ public:
+  explicit collector(std::array<block, 20> first) : size_(first.size() * first[0].size()) {}
+  template <class... T>
+  std::size_t add(T... parts) {
+    return size_ += bytes_in(parts...);
+  }
+
+ private:
+  std::size_t size_;
+};
+template <std::size_t... I>
+auto add_up(const rota::actor_handle<collector>& to, std::index_sequence<I...>, auto make) {
+  return to.call<&collector::add<block_at<I>...>>(make(static_cast<char>('a' + I))...).get();
+}
+
+TEST(values, many_arguments_that_are_just_small_enough_to_ride_along_arrive_whole) {
+  const auto block_of = [](char letter) {
+    block made;
+    made.fill(letter);
+    return made;
+  };
+  const auto text_of = [](char letter) { return std::string(4080, letter); };
+  EXPECT_EQ(sum_up<block_at>(std::make_index_sequence<16>(), block_of), 16u * 4000);
+  EXPECT_EQ(sum_up<block_at>(std::make_index_sequence<17>(), block_of), 17u * 4000);
+  EXPECT_EQ(sum_up<block_at>(std::make_index_sequence<64>(), block_of), 64u * 4000);
+  EXPECT_EQ(sum_up<text_at>(std::make_index_sequence<17>(), text_of), 17u * 4080);
+  EXPECT_EQ(sum_up<text_at>(std::make_index_sequence<64>(), text_of), 64u * 4080);
+  auto kept = rota::actor<collector>(std::array<block, 20>{});
+  EXPECT_EQ(add_up(kept, std::make_index_sequence<40>(), block_of), 60u * 4000);
+}
+
 int read(ref<int> r) { return r.get(); }
 int read_const(const ref<int>& r) { return r.get(); }
 int sum_all(std::vector<ref<int>> refs) {

@@ -10,6 +10,20 @@
 
 namespace rota::objectstore {
 
+TEST(ledger, has_a_bit_for_each_extent) {
+  using rota::objectstore::ledger_bytes;
+  EXPECT_EQ(ledger_bytes(0), 0u);
+  EXPECT_EQ(ledger_bytes(1), 64u);
+  EXPECT_EQ(ledger_bytes(512), 64u);
+  EXPECT_EQ(ledger_bytes(513), 128u);
+  for (std::size_t more = 0; more < 1030; ++more) {
+    const std::size_t extents = 32768 + more;  // 64 GiB and more
+    EXPECT_GE(ledger_bytes(extents) * 8, extents);
+    EXPECT_LT(ledger_bytes(extents) * 8, extents + 512);
+    EXPECT_EQ(ledger_bytes(extents) % 64, 0u);
+  }
+}
+
 TEST(extents, grants_lowest_run_that_fits) {
   extent_table table(10);
   EXPECT_EQ(table.grant(1, 2), (run{0, 2}));

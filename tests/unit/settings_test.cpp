@@ -162,6 +162,10 @@ TEST(settings, bad_values_are_refused) {
                            "--rota-resources=a:1,a:2",
                            "--rota-resources=a:1,",
                            "--rota-resources=,a:1",
+                           "--rota-resources=cpus:1",
+                           "--rota-resources=a:1,memory:5",
+                           "--rota-resources=gpus:1",
+                           "--rota-resources=a:1e300",
                            "--rota-log=WARN"}) {
     const std::string message = command{{flag}}.refusal();
     EXPECT_TRUE(contains(message, "is not accepted")) << flag << ": " << message;
@@ -169,12 +173,19 @@ TEST(settings, bad_values_are_refused) {
 }
 
 TEST(settings, bad_values_in_the_programs_own_config_are_refused) {
-  std::vector<config> bad(4);
+  std::vector<config> bad(6);
   bad[0].cpus = std::numeric_limits<double>::quiet_NaN();
   bad[1].resources["a"] = -1;
   bad[2].resources[""] = 1;
   bad[3].log = "loud";
+  bad[4].resources["memory"] = 1;
+  bad[5].resources["a"] = 1e16;
   for (const config& base : bad) EXPECT_NE(command{{}}.refusal(base), "accepted");
+}
+
+TEST(settings, resources_with_a_setting_of_their_own_are_refused_with_its_name) {
+  const std::string memory = command{{"--rota-resources=memory:5"}}.refusal();
+  EXPECT_TRUE(contains(memory, "--rota-memory")) << memory;
 }
 
 TEST(settings, a_flag_without_its_value_is_refused) {

@@ -83,9 +83,25 @@ struct resolved {
   using type = T;
 };
 template <class T>
-struct resolved<ref<T>> {
+requires(!std::is_void_v<T>) struct resolved<ref<T>> {
   using type = T;
 };
+
+template <class... T>
+struct type_list {};
+
+// What C is constructed from when it is given arguments of types A: `types`, and `value` says whether it can be at all.
+// A ref is kept where that leaves a constructor, from the first argument on, and resolved otherwise.
+template <class C, class Chosen, class... A>
+struct constructor_choice;
+template <class C, class... D>
+struct constructor_choice<C, type_list<D...>> : std::is_constructible<C, D...> {
+  using types = type_list<D...>;
+};
+template <class C, class... D, class A, class... Rest>
+struct constructor_choice<C, type_list<D...>, A, Rest...>
+    : std::disjunction<constructor_choice<C, type_list<D..., A>, Rest...>,
+                       constructor_choice<C, type_list<D..., typename resolved<A>::type>, Rest...>> {};
 
 template <class C, class... D>
 struct constructor_code {
@@ -120,7 +136,8 @@ class actor_handle {
     return ref<result>(detail::call_actor(handle_, code::entry, collected, options_.get()));
   }
 
-  // The same handle with options for its calls; only `name` has a meaning for a call.
+  // The same handle with options for its calls. A call takes no slot and waits for nothing but its turn: the options
+  // are checked as those of a task are, and change nothing.
   actor_handle with(options o) const {
     actor_handle changed = *this;
     changed.options_ = std::make_shared<const options>(std::move(o));
@@ -157,6 +174,8 @@ void CEREAL_LOAD_FUNCTION_NAME(detail::input_archive& from, actor_handle<C>& val
   value = filled ? actor_handle<C>(from.bytes().next_ref()) : actor_handle<C>();
 }
 
+// The callable behind actor<C>: makes an actor of a call. Arguments travel as their own decayed types, literals as
+// std::string; a ref is resolved unless C can be constructed from the ref itself, each for itself.
 template <class C>
 class actor_maker {
  public:
@@ -168,20 +187,16 @@ class actor_maker {
   template <class... A>
   actor_handle<C> operator()(A&&... args) const {
     static_assert(std::is_class_v<C>, "rota: an actor is an object of a class");
-    if constexpr (std::is_constructible_v<C, detail::travel_t<A>...>) {
-      return make<detail::travel_t<A>...>(std::forward<A>(args)...);
-    } else {
-      static_assert(std::is_constructible_v<C, typename detail::resolved<detail::travel_t<A>>::type...>,
-                    "rota: the actor's class has no constructor for these arguments");
-      return make<typename detail::resolved<detail::travel_t<A>>::type...>(std::forward<A>(args)...);
-    }
+    using choice = detail::constructor_choice<C, detail::type_list<>, detail::travel_t<A>...>;
+    static_assert(choice::value, "rota: the actor's class has no constructor for these arguments");
+    return make(typename choice::types(), std::forward<A>(args)...);
   }
 
   actor_maker with(actor_options o) const { return actor_maker(std::move(o)); }
 
  private:
   template <class... D, class... A>
-  actor_handle<C> make(A&&... args) const {
+  actor_handle<C> make(detail::type_list<D...>, A&&... args) const {
     static_assert((detail::check_value_type<D>() && ...));
     using code = detail::constructor_code<C, D...>;
     detail::arguments collected;

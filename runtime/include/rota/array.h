@@ -30,7 +30,8 @@ struct sealed_place {
 }  // namespace detail
 
 // A read-only run of n values of a trivially copyable type, in the node's store or, when small, in private memory.
-// Copies are cheap and share the values; they stay for as long as any copy lives. Any thread may read.
+// Copies are cheap and share the values; they stay for as long as any copy lives, but not beyond the session: its end
+// takes the store away, and an array must not be read after it. Any thread may read.
 template <class T>
 class array {
   static_assert(std::is_trivially_copyable_v<T>, "rota::array holds trivially copyable types only");
@@ -72,7 +73,7 @@ class array {
 };
 
 // Where an array is made: writable, in the store from the start. Put it, return it from a task, or convert it by move.
-// Move-only; one thread at a time. The values are not initialised.
+// Move-only; one thread at a time. The values are not initialised. Not to be touched after the session's end.
 template <class T>
 class array_builder {
   static_assert(std::is_trivially_copyable_v<T>, "rota::array holds trivially copyable types only");

@@ -10,10 +10,11 @@ namespace rota {
 // What a session can be told. Each field has a flag (--rota-cpus=4) and an environment variable (ROTA_CPUS=4); flag
 // beats environment beats this struct beats the default. docs/configuration.md lists them.
 struct config {
-  double cpus = 0;                  // slots that each rank offers; 0: the cores that it may run on
-  int head_slots = -1;              // slots of rank 0; -1: none under a launcher, as `cpus` when it is alone
-  std::size_t memory = 0;           // bytes that each rank offers to options::memory; 0: its share of the node's memory
-  std::size_t store = 0;            // bytes of each node's object store; 0: chosen from the free room in /dev/shm
+  double cpus = 0;         // slots that each rank offers; 0: the cores that it may run on
+  int head_slots = -1;     // slots of rank 0; -1: none under a launcher, as `cpus` when it is alone
+  std::size_t memory = 0;  // bytes that each rank offers to options::memory; 0: its share of what the job may use
+  std::size_t store = 0;   // bytes of each node's object store; 0: chosen, a third of the node's memory, at most
+                           // half of what the job may still use of it and half of what /dev/shm has free
   std::size_t inline_bytes = 4096;  // arguments and results up to this size ride in messages
   std::chrono::nanoseconds shutdown_timeout = std::chrono::seconds(30);
   std::map<std::string, double> resources{};  // custom resources that each rank offers

@@ -32,10 +32,13 @@ class task_error : public error {
   std::uint8_t kind_;
 };
 
+// The task was dropped before it ran, at the end of the session.
 class task_cancelled : public error {
  public:
   using error::error;
 };
+
+// The task outran its timeout. Nothing throws it yet: tasks have no timeout in this version.
 class task_timeout : public error {
  public:
   using error::error;
@@ -59,6 +62,7 @@ class actor_unavailable : public error {
   using error::error;
 };
 
+// The rank that ran the task died.
 class rank_lost : public error {
  public:
   using error::error;
@@ -70,6 +74,7 @@ class object_lost : public error {
   using error::error;
 };
 
+// The store is full, or the node has no room for it at the start. It works again once refs have been let go.
 class out_of_memory : public error {
  public:
   using error::error;
@@ -81,16 +86,19 @@ class infeasible : public error {
   using error::error;
 };
 
+// A call that would have to wait, thrown at the call. Nothing throws it yet: actors take any number of calls.
 class would_block : public error {
  public:
   using error::error;
 };
 
+// Wrong use or wrong settings: bad options, an empty ref, a call outside the session, flags that are not known.
 class config_error : public error {
  public:
   using error::error;
 };
 
+// A rank may not join: it runs another executable than rank 0.
 class join_refused : public error {
  public:
   using error::error;

@@ -8,12 +8,14 @@
 
 namespace rota {
 
+// Amounts of what ranks offer, added up.
 struct resources {
   double cpus = 0, gpus = 0;
   std::size_t memory = 0;  // bytes
   std::map<std::string, double> custom{};
 };
 
+// One node of the session, as on_node(id) names it.
 struct node_info {
   std::uint64_t id = 0;
   std::string host;

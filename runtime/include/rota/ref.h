@@ -20,12 +20,12 @@ class ref {
   ref() = default;
 
   // Waits for the value, helping the runtime meanwhile. Throws what the task threw (task_error), or why there will be
-  // no value. Any thread.
+  // no value; config_error for a value that is not here once the session has ended. Any thread.
   T get() const { return fetch(std::nullopt); }
-  // The same with a limit: get_timeout when it passes. 0 looks once.
+  // The same with a limit: get_timeout when it passes. 0 and less look once; what is beyond the clock is no limit.
   template <class Rep, class Period>
   T get(std::chrono::duration<Rep, Period> limit) const {
-    return fetch(std::chrono::steady_clock::now() + std::chrono::ceil<std::chrono::steady_clock::duration>(limit));
+    return fetch(detail::deadline_in(limit));
   }
 
   // True once get() would not wait (a failure counts). Asks for the value if nobody has.

@@ -38,32 +38,75 @@ inline constexpr bool is_serializable_value = raw_value<T> || is_array<T> ||
                                                (cereal::traits::is_input_serializable<T, input_archive>::value ||
                                                 cereal::traits::has_load_and_construct<T, input_archive>::value));
 
+// What keeps a type from travelling.
+enum class obstacle { none, view, pointer, unknown };
+
+template <class T>
+constexpr obstacle obstacle_of();
+
+template <class... T>
+constexpr obstacle first_obstacle() {
+  obstacle found = obstacle::none;
+  static_cast<void>(((found = obstacle_of<std::remove_const_t<T>>(), found != obstacle::none) || ...));
+  return found;
+}
+
+// Standard types: by what they hold.
+template <class T>
+inline constexpr obstacle obstacle_inside = obstacle::none;
+template <class T>
+requires(std::ranges::range<T> && !std::is_same_v<typename T::value_type, T>) inline constexpr obstacle
+    obstacle_inside<T> = first_obstacle<typename T::value_type>();
+template <class A, class B>
+inline constexpr obstacle obstacle_inside<std::pair<A, B>> = first_obstacle<A, B>();
+template <class... T>
+inline constexpr obstacle obstacle_inside<std::tuple<T...>> = first_obstacle<T...>();
+template <class... T>
+inline constexpr obstacle obstacle_inside<std::variant<T...>> = first_obstacle<T...>();
+template <class T>
+inline constexpr obstacle obstacle_inside<std::optional<T>> = first_obstacle<T>();
+template <class T>
+requires(!std::is_polymorphic_v<T>) inline constexpr obstacle obstacle_inside<std::shared_ptr<T>> = first_obstacle<T>();
+template <class T, class D>
+requires(!std::is_polymorphic_v<T>) inline constexpr obstacle obstacle_inside<std::unique_ptr<T, D>> =
+    first_obstacle<T>();
+
+// A type whose own functions say what travels: what else it holds is its affair.
+template <class T>
+inline constexpr bool serializes_itself = cereal::traits::has_member_serialize<T, output_archive>::value ||
+                                          cereal::traits::has_member_save<T, output_archive>::value;
+
 // cereal's containers accept any element until they meet it: what is inside is looked at first.
 template <class T>
-constexpr bool travels() {
-  if constexpr (raw_value<T> || is_array<T>) {
-    return true;
-  } else if constexpr (std::ranges::range<T> && requires { typename T::value_type; }) {
-    if constexpr (!std::is_same_v<typename T::value_type, T>) {
-      return travels<std::remove_const_t<typename T::value_type>>() && is_serializable_value<T>;
+constexpr obstacle obstacle_of() {
+  if constexpr (is_view<T>) {
+    return obstacle::view;
+  } else if constexpr (std::is_pointer_v<T>) {
+    return obstacle::pointer;
+  } else if constexpr (std::is_array_v<T>) {
+    return obstacle::unknown;
+  } else if constexpr (raw_value<T> || is_array<T>) {
+    return obstacle::none;
+  } else {
+    if constexpr (!serializes_itself<T>) {
+      if constexpr (obstacle_inside<T> != obstacle::none) return obstacle_inside<T>;
     }
+    return is_serializable_value<T> ? obstacle::none : obstacle::unknown;
   }
-  return is_serializable_value<T>;
 }
 
 // True, or does not compile: used in a static_assert, so that its sentence comes before any of cereal's.
 template <class T>
 constexpr bool check_value_type() {
-  static_assert(!is_view<T>,
+  constexpr obstacle found = obstacle_of<T>();
+  static_assert(found != obstacle::view,
                 "rota: a std::span or std::string_view does not own what it shows: take a rota::array<T> or a "
                 "std::string instead");
-  static_assert(!std::is_pointer_v<T>,
+  static_assert(found != obstacle::pointer,
                 "rota: a pointer means nothing in another process: take a value, a rota::array<T> or a rota::ref<T>");
-  if constexpr (!is_view<T> && !std::is_pointer_v<T>) {
-    static_assert(travels<T>(),
-                  "rota: this type cannot travel between ranks: make it trivially copyable, or give it a cereal "
-                  "serialize(Archive&) or save and load, or load_and_construct where it has no default constructor");
-  }
+  static_assert(found != obstacle::unknown,
+                "rota: this type cannot travel between ranks: make it trivially copyable, or give it a cereal "
+                "serialize(Archive&) or save and load, or load_and_construct where it has no default constructor");
   return true;
 }
 
@@ -187,10 +230,9 @@ T decode_value(const handle& from, const value_bytes& bytes) {
       auto keep = std::make_shared<handle>(from);
       return T(reinterpret_cast<const element*>(bytes.data), size, std::shared_ptr<const void>(keep, bytes.data));
     }
-    auto copy = std::shared_ptr<void>(::operator new(bytes.size, std::align_val_t(alignof(element))),
-                                      [](void* p) { ::operator delete(p, std::align_val_t(alignof(element))); });
+    auto copy = aligned_bytes(bytes.size, alignof(element));
     std::memcpy(copy.get(), bytes.data, bytes.size);
-    return T(static_cast<const element*>(copy.get()), size, copy);
+    return T(reinterpret_cast<const element*>(copy.get()), size, copy);
   } else {
     reader from_bytes(bytes);
     return decode<T>(from_bytes);

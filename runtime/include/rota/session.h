@@ -7,7 +7,8 @@
 namespace rota {
 
 // The life of the runtime in rank 0's program. Move-only. The destructor lets running tasks finish (at most
-// config::shutdown_timeout, then it names what it waited for), drops queued ones, ends every rank and leaves MPI.
+// config::shutdown_timeout, then it names what it waited for), drops queued ones, ends every rank and leaves MPI. Calls
+// that need the runtime throw config_error afterwards; refs may live on, views of arrays end with the session.
 class session {
  public:
   session(session&& other) noexcept : open_(std::exchange(other.open_, false)) {}

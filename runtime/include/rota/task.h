@@ -189,8 +189,8 @@ auto map(R&& range, map_options how = {}) {
 // The task that this thread runs.
 struct task_info {
   std::uint64_t id = 0;
-  std::string_view name;
-  unsigned attempt = 0;  // from 0
+  std::string_view name;  // lies with the task: copy it to keep it beyond the task's end
+  unsigned attempt = 0;   // from 0
   unsigned rank = 0;
   unsigned node = 0;
   std::vector<unsigned> gpus{};

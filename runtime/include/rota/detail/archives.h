@@ -116,7 +116,7 @@ template <class T>
 void CEREAL_LOAD_FUNCTION_NAME(input_archive& from, array<T>& value) {
   std::uint64_t size = 0;
   from(size);
-  auto copy = std::make_shared<std::byte[]>(size * sizeof(T));  // aligned as by operator new
+  auto copy = detail::aligned_bytes(size * sizeof(T), alignof(T));
   from.loadBinary(copy.get(), size * sizeof(T));
   value = array<T>(reinterpret_cast<const T*>(copy.get()), size, copy);
 }

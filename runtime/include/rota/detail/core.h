@@ -61,12 +61,50 @@ struct value_bytes {
 
 using deadline = std::optional<std::chrono::steady_clock::time_point>;
 
+// The moment that is `limit` from now: now where it is negative, none where it is beyond what the clock can say.
+template <class Rep, class Period>
+deadline deadline_in(std::chrono::duration<Rep, Period> limit) {
+  using clock = std::chrono::steady_clock;
+  const auto now = clock::now();
+  const std::chrono::duration<double> wanted = limit;  // coarse, and without overflow
+  const std::chrono::duration<double> longest = clock::time_point::max() - now - std::chrono::hours(1);
+  if (!(wanted.count() > 0)) return now;
+  if (wanted >= longest) return std::nullopt;
+  return now + std::chrono::ceil<clock::duration>(limit);
+}
+
 bool is_ready(const object* o);
 // Waits, driving the runtime, until the value is there. Throws the object's failure, get_timeout at the deadline.
 value_bytes await_value(object* o, deadline until);
 void await_all(std::span<object* const> objects, deadline until);
 // Waits until `count` of them are ready; at the deadline with fewer. True at [i] where objects[i] is ready.
 std::vector<bool> await_some(std::span<object* const> objects, std::size_t count, deadline until);
+
+// Hands out objects as they become ready (failed ones are), each once; those found together in the order given. One
+// thread at a time. REQUIRES: an object is held until it was handed out.
+class completion_order {
+ public:
+  // Throws config_error where one is given twice.
+  explicit completion_order(std::vector<object*> objects);
+
+  bool empty() const noexcept { return given_ == found_.size() && pending_ == 0; }
+  // Waits; the position of the next. REQUIRES: !empty().
+  std::size_t next();
+
+ private:
+  bool look(std::size_t most);
+  void await_some_more();
+
+  std::vector<object*> objects_;
+  // The list of those that are pending, each as its position + 1: behind_[0] is the first, behind_[i] the one after i;
+  // 0 ends it.
+  std::vector<std::size_t> behind_;
+  std::size_t pending_;
+  std::vector<std::size_t> found_;  // positions
+  std::size_t given_ = 0;           // of found_
+  bool asked_ = false;
+  std::chrono::steady_clock::time_point next_full_look_{};
+};
 
 [[noreturn]] void throw_empty_ref();
 [[noreturn]] void throw_config(const char* what);

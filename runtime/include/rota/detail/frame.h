@@ -45,10 +45,9 @@ class call_frame {
     using element = typename T::value_type;
     std::uint64_t bytes = 0;
     reader_.read(&bytes, sizeof(bytes));
-    auto copy = std::shared_ptr<void>(::operator new(bytes, std::align_val_t(alignof(element))),
-                                      [](void* p) { ::operator delete(p, std::align_val_t(alignof(element))); });
+    auto copy = aligned_bytes(bytes, alignof(element));
     reader_.read(copy.get(), bytes);
-    return T(static_cast<const element*>(copy.get()), bytes / sizeof(element), copy);
+    return T(reinterpret_cast<const element*>(copy.get()), bytes / sizeof(element), copy);
   }
 
   reader reader_;

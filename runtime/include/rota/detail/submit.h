@@ -4,12 +4,15 @@
 #include <rota/options.h>
 #include <rota/serialize.h>
 
+#include <limits>
+
 namespace rota::detail {
 
-// Arguments of one call as they are collected: bytes of values in order, and the refs.
+// Arguments of one call as they are collected: bytes of values in order, and the refs. All bytes are kept: a call has
+// at most 64 values, each of at most inline_limit().
 class arguments {
  public:
-  arguments() : bytes_(inline_limit() * 16) {}
+  arguments() : bytes_(std::numeric_limits<std::size_t>::max()) {}
 
   // A value: its bytes, or an object of its own where they are many.
   template <class T>

@@ -4,6 +4,7 @@
 
 #include <cstring>
 #include <memory>
+#include <new>
 
 namespace rota::detail {
 
@@ -51,6 +52,12 @@ class writer {
   std::unique_ptr<std::byte[]> heap_;
   std::vector<object*> refs_;  // each with a count of ours
 };
+
+// Memory for values of the given alignment, for as long as a copy of the pointer lives.
+inline std::shared_ptr<std::byte> aligned_bytes(std::size_t size, std::size_t alignment) {
+  const auto align = std::align_val_t(alignment);
+  return {static_cast<std::byte*>(::operator new(size, align)), [align](std::byte* p) { ::operator delete(p, align); }};
+}
 
 // Reads what a writer wrote.
 class reader {
