@@ -35,8 +35,8 @@ class agent {
   agent& operator=(const agent&) = delete;
 
   // -- what the program does -------------------------------------------------------------------------------------
-  // A fresh object without a handle: for submit, call or put. `comes_by_itself`: want() will have nothing to do.
-  object& make(object_id id, bool comes_by_itself = false) { return *slab_.make(id, comes_by_itself); }
+  // A fresh object without a handle: for submit, call or put.
+  object& make(object_id id) { return *slab_.make(id); }
   // `result` is fresh, with the caller's handle in it. Called by the submitting thread or on its behalf, in its order.
   void submit(object& result, const submission& s);
   void call(object& result, object& actor, const submission& s);

@@ -26,7 +26,7 @@ struct object {
     any_waits = 256,  // a call waits for any copy of the value
   };
 
-  explicit object(object_id name, bool comes = false) : id(name), comes_by_itself(comes) {}
+  explicit object(object_id name) : id(name) {}
 
   const object_id id;
   std::atomic<std::uint64_t> handles{0};  // low half: handles; high half: drops to none that the agent has not seen
@@ -44,8 +44,7 @@ struct object {
 
   // The value, once state says so.
   wire::value_kind kind = wire::value_kind::none;
-  const bool comes_by_itself;  // the result of a submit or call of this rank: want() has nothing to do
-  rank_t owner = no_rank;      // placed
+  rank_t owner = no_rank;  // placed
   std::uint32_t contained = 0;
   std::uint64_t size = 0;
   union {

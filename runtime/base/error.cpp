@@ -155,7 +155,7 @@ std::string readable(const std::type_info& type) {
 
 // A user's class keeps its own name and no kind: throwing its standard base instead would not be the original type.
 void describe(const std::exception& caught, thrown& out) {
-  out.message = caught.what();
+  if (const char* text = caught.what()) out.message = text;
   const bool relayed_here = out.type_name.starts_with("rota::detail::");
   if (!relayed_here && !out.type_name.starts_with("std::") && !out.type_name.starts_with("rota::")) return;
   for (const known_type& type : known_types) {

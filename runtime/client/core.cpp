@@ -31,12 +31,12 @@ value_bytes bytes_in(const object* o) {
   return bytes;
 }
 
-// Asks for those that do not come by themselves, in bounded turns at the pump.
+// Asks for those that do not come by themselves (the agent knows), in bounded turns at the pump.
 void want_all(process& p, std::span<object* const> objects) {
   constexpr std::size_t turn = 1024;
   std::vector<object*> ask;
   for (object* o : objects) {
-    if (!o->comes_by_itself && !settled(o)) ask.push_back(o);
+    if (!settled(o)) ask.push_back(o);
   }
   for (std::size_t from = 0; from < ask.size(); from += turn) {
     p.visit([&](agent::agent& a) {
@@ -95,9 +95,17 @@ bool is_ready(const object* o) {
 
 value_bytes await_value(object* o, deadline until) {
   if (!settled(o)) {
-    process& p = running_instance();
-    if (!o->comes_by_itself) p.visit([&](agent::agent& a) { a.want(*o); });
-    if (!p.wait_until([&] { return settled(o); }, until)) throw_timeout(p, o);
+    struct {
+      process& p;
+      object* o;
+      bool asked;
+      bool done() {
+        if (settled(o)) return true;
+        if (!std::exchange(asked, true)) p.want(*o);
+        return false;
+      }
+    } wait{running_instance(), o, false};
+    if (!wait.p.wait_until([&wait] { return wait.done(); }, until)) throw_timeout(wait.p, o);
   }
   throw_if_failed(o);
   if (o->kind == wire::value_kind::placed) require_open(*the_instance);

@@ -87,19 +87,22 @@ void abandon(open_session& s) {
   s.world->abandon();
 }
 
+void give_up(open_session& s, std::chrono::nanoseconds limit, const std::string& running) {
+  base::log().error("shutdown_timeout ({:g} s) is over and still running: {}; the run ends without it",
+                    std::chrono::duration<double>(limit).count(), running);
+  abandon(s);
+}
+
 // Rank 0. `limit` bounds all of it.
 void end_session(open_session& s, std::chrono::nanoseconds limit) {
   if (std::exchange(s.ended, true) || getpid() != s.pid) return;
   const auto until = std::chrono::steady_clock::now() + limit;
   try {
     std::string running;
-    if (!s.rank->end_tasks(until, running)) {
-      base::log().error("shutdown_timeout ({:g} s) is over and still running: {}; the run ends without it",
-                        std::chrono::duration<double>(limit).count(), running);
-      return abandon(s);
-    }
+    if (!s.rank->end_tasks(until, running)) return give_up(s, limit, running);
     s.rank->send_close();
-    s.rank->close_here();
+    const auto last = std::max(until, std::chrono::steady_clock::now() + std::chrono::seconds(1));
+    if (!s.rank->close_here(last, running)) return give_up(s, limit, running);
     leave_world(s, until - std::chrono::steady_clock::now());
   } catch (const std::exception& e) {
     base::log().error("the session did not end cleanly: {}", e.what());

@@ -65,12 +65,13 @@ std::vector<object*> pointers(const std::vector<handle>& handles) {
 
 // A fresh object with one handle in it. Called with the pump.
 handle fresh(process& p, agent::agent& a) {
-  object& made = a.make(p.next_id(), true);
+  object& made = a.make(p.next_id());
   retain(&made);
   return handle::adopt(&made);
 }
 
 agent::submission submission_of(const registration& function, const arguments& args, std::span<object* const> deps) {
+  if (process::current().job == 0) running_instance().refuse_when_ending();
   agent::submission s;
   s.function = index_of(function);
   s.mask = args.mask();

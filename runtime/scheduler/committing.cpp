@@ -215,16 +215,28 @@ void scheduler::tell_where(rank_t to, index e) {
   out_.send(to, record.view());
 }
 
-// Tasks in lanes or waiting for producers that were never handed out. Each ends as cancelled.
+// Tasks in lanes or waiting for producers that were never handed out end as cancelled; so do those that ranks were
+// handed ahead, once they have given them back.
 void scheduler::drop_queued() {
   for (index e = 1; e < entries_.end(); ++e) {
-    stage state = entries_[e].state;
-    if (entries_[e].id == 0 || (state != stage::queued && state != stage::waiting)) continue;
-    if (state == stage::queued) unqueue(e);
-    entries_[e].unmet = 0xffff'ffff;  // nothing makes it ready again
-    fail(e, wire::failure_kind::cancelled, title(entries_[e]) + " was dropped: the session ended before it started");
+    if (entries_[e].id != 0) drop(e);
   }
   settle();
+  dropping_ = true;
+  for (rank_t r = 0; r < ranks_.size(); ++r) {
+    if (!ranks_[r].alive || ranks_[r].outstanding == 0) continue;
+    wire::recall_head head;
+    head.count = ranks_[r].outstanding;
+    out_.send(r, wire::as_bytes(head));
+  }
+}
+
+void scheduler::drop(index e) {
+  const stage state = entries_[e].state;
+  if (state != stage::queued && state != stage::waiting) return;
+  if (state == stage::queued) unqueue(e);
+  entries_[e].unmet = 0xffff'ffff;  // nothing makes it ready again
+  fail(e, wire::failure_kind::cancelled, title(entries_[e]) + " was dropped: the session ended before it started");
 }
 
 std::size_t scheduler::assigned_tasks() const {

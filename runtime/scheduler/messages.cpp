@@ -224,6 +224,7 @@ void scheduler::on_recalled(rank_t from, bytes_view record) {
     give_needs(e, from);
     entries_[e].flags &= static_cast<std::uint8_t>(~kept_by_rank);
     wait_for_makers(e);
+    if (dropping_) drop(e);
   }
   settle();
   refill(from);

@@ -68,7 +68,7 @@ bool scheduler::ever_feasible(const lane& l) const {
 std::string scheduler::why_infeasible(const lane& l) const {
   if (l.where == wire::where_kind::on_rank) {
     if (l.target >= ranks_.size() || !ranks_[l.target].joined)
-      return fmt::format("it asks for rank {}, and there are {}", l.target, ranks_.size());
+      return fmt::format("it asks for rank {}, and there are ranks 0 to {}", l.target, ranks_.size() - 1);
     const rank_state& r = ranks_[l.target];
     return fmt::format("it asks for {} on rank {} ({}), which {}", describe(l.needs), l.target, r.host,
                        r.alive ? "offers " + describe(r.total) : "is lost");

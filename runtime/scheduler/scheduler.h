@@ -48,7 +48,8 @@ class scheduler {
   // Names a task or actor for error texts. Set by the head; the default gives the function's number.
   std::function<std::string(std::uint32_t function)> function_name;
 
-  // Drops what has not been handed out (the session ends): each gets task_cancelled.
+  // Drops what has not started (the session ends): each gets task_cancelled. What ranks were handed ahead follows when
+  // they have given it back.
   void drop_queued();
 
   // Tasks handed to ranks and not done; and of them the first few, for messages.
@@ -178,6 +179,7 @@ class scheduler {
   void commit(index e, const wire::value_view& value, rank_t maker = no_rank);
   void serve_dependents(index e, std::vector<wire::serve>& served);
   void fail(index e, wire::failure_kind kind, const std::string& what);
+  void drop(index e);
   void send_value(rank_t to, index e, std::uint32_t count);
   void collect_consumers(index e, std::vector<wire::serve>& out, bool used = false) const;
   wire::value_view value_of(const entry& e) const;
@@ -218,7 +220,7 @@ class scheduler {
   std::vector<index> ready_;
   std::vector<index> handed_;
   std::vector<index> freeing_;
-  bool settling_ = false;
+  bool settling_ = false, dropping_ = false;
   std::uint32_t view_ = 0;
   std::map<std::uint32_t, loss> losses_;
   std::vector<wire::serve> scratch_serves_, scratch_consumers_;

@@ -139,18 +139,30 @@ void process::ask_for_kept_extents() {
 // A worker's main thread: sleeps until the head says close, then lets what runs end.
 void process::serve() {
   while (close_asked_.load() == 0) base::futex_wait(close_asked_, 0);
-  close_here();
+  std::string names;
+  close_here(std::nullopt, names);
 }
 
-// What has not started is dropped, actors get their destructors, threads end.
-void process::close_here() {
+// What has not started is dropped, actors get their destructors, threads end. False if calls or destructors still ran
+// at the deadline; `names` then says so.
+bool process::close_here(deadline until, std::string& names) {
   ending_.store(true, std::memory_order_relaxed);
   visit([](agent::agent& a) { a.close(); });
-  wait_until([this] { return agent_.idle() && !links_.clogged(); }, std::nullopt);
+  if (!wait_until([this] { return agent_.idle() && !links_.clogged(); }, until)) {
+    turn at_the_pump(*this);
+    names =
+        fmt::format("{} calls or destructors of actors on rank {} ({})", agent_.live_jobs(), setup_.rank, setup_.host);
+    return false;
+  }
   stop_threads();
-  turn at_the_pump(*this);
-  closed_.store(true, std::memory_order_release);  // pairs with closed()
-  tell_clients();
+  std::uint32_t waiting = 0;
+  do {  // threads of the program that wait for a value hear that there will be none
+    turn at_the_pump(*this);
+    closed_.store(true, std::memory_order_release);  // pairs with closed()
+    tell_clients();
+    waiting = clients_;
+  } while (waiting > 0 && (std::this_thread::sleep_for(std::chrono::milliseconds(1)), true));
+  return true;
 }
 
 void process::abandon() {

@@ -50,6 +50,10 @@ class process {
   store_link& store() { return store_; }
   bool closed() const { return closed_.load(std::memory_order_acquire); }  // pairs with close_now
   bool ending() const { return ending_.load(std::memory_order_relaxed); }
+  // For what a program's own threads begin: nothing new once the session ends, or it never would.
+  void refuse_when_ending() const {
+    if (ending()) throw_closed();
+  }
 
   // A fresh id of this rank's own.
   object_id next_id() {
@@ -66,6 +70,8 @@ class process {
     if (closed()) throw_closed();
     return use(agent_);
   }
+  // For the done() of wait_until, which has the pump: the value is asked for unless it comes by itself.
+  void want(agent::object& o) { agent_.want(o); }
   // The last handle of o went.
   void dropped(agent::object& o) noexcept;
 
@@ -93,7 +99,7 @@ class process {
   // Rank 0, in this order: drops what waits and lets what runs end; tells the others; ends its own threads.
   bool end_tasks(deadline until, std::string& names);
   void send_close();
-  void close_here();
+  bool close_here(deadline until, std::string& names);
   // Gives up on threads that still run: the process is about to end.
   void abandon();
   // Rank 0: what is held although the program holds nothing; empty if nothing is.
@@ -208,9 +214,9 @@ class process {
   std::uint64_t visits_ = 0;
   base::buffer to_agent_, taken_to_agent_;  // this rank's own messages, each after its size
   bool draining_ = false;
-  sleeper sentinel_ = sleeper::none;     // who sleeps on the doorbell
-  std::atomic<std::uint32_t> epoch_{0};  // parked clients sleep on it
-  std::uint32_t parked_clients_ = 0;
+  sleeper sentinel_ = sleeper::none;                // who sleeps on the doorbell
+  std::atomic<std::uint32_t> epoch_{0};             // parked clients sleep on it
+  std::uint32_t parked_clients_ = 0, clients_ = 0;  // threads in wait_until; of them, those that sleep on epoch_
   std::list<executor> executors_;
   std::vector<executor*> idle_;  // parked executors, latest last
   std::uint32_t hunting_ = 0;    // executors that look for work

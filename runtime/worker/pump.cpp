@@ -297,6 +297,11 @@ bool process::wait_until(const std::function<bool()>& done, deadline until) {
   running_task& task = current();
   turn at_the_pump(*this);
   if (closed()) throw_closed();
+  struct presence {  // the window stays while anyone is in here
+    std::uint32_t& count;
+    explicit presence(std::uint32_t& clients) : count(clients) { ++count; }
+    ~presence() { --count; }
+  } here(clients_);
   if (task.job) {
     agent_.blocked(task.job, false);
     ++in_get_;

@@ -52,6 +52,14 @@ for ranks in 0 1 2 4; do
   expect_within 15
   expect_nothing_left
 
+  fresh "tasks that were handed out ahead, $ranks ranks"
+  ROTA_CPUS=1 run $ranks "$program" many_queued "$notes"
+  expect_status 0
+  expect_empty err
+  begun=$(find "$notes" -name 'started.*' | wc -l)
+  [[ $begun -le $((ranks > 2 ? 2 * (ranks - 1) : 2)) ]] || say "$begun tasks started"
+  expect_nothing_left
+
   fresh "shutdown_timeout, $ranks ranks"
   run $ranks "$program" --rota-shutdown-timeout=1s slow "$notes"
   expect_status $((ranks > 1)) # rank 0 ends with the status of main, the others with 1

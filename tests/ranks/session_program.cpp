@@ -4,6 +4,7 @@
 #include <rota/rota.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -36,6 +37,12 @@ void use(int tasks) {
   for (int i = 0; i < tasks; ++i) {
     if (remote<plus_one>(i).get() != i + 1) throw std::logic_error("a wrong result");
   }
+}
+
+// Far more tasks than slots; main ends at once.
+int many_queued(const std::string& folder) {
+  for (int i = 0; i < 40; ++i) remote<started_sleeper>(folder + "/started." + std::to_string(i), 500);
+  return 0;
 }
 
 struct greeter {
@@ -135,6 +142,27 @@ int early() {
   return 0;
 }
 
+// Threads of the program submit and wait while the session ends: they get an error, and nothing of theirs is touched.
+int threads_at_end(int argc, char** argv) {
+  std::atomic<int> told = 0;
+  std::vector<std::jthread> threads;
+  {
+    auto session = rota::init(argc, argv);
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        try {
+          for (;;) remote<started_sleeper>("/dev/null", 1).get();
+        } catch (const rota::error&) {
+          ++told;
+        }
+      });
+    }
+    sleep_for(50);
+  }
+  for (std::jthread& t : threads) t.join();
+  return told == 4 ? 0 : 3;
+}
+
 // Once the session has ended nothing works but what this process holds itself, and a second session is not advised.
 int after(int argc, char** argv) {
   rota::ref<std::vector<char>> placed;
@@ -218,6 +246,7 @@ int run(const std::string& way, const std::string& folder) {
     hold_slot_until(folder + "/started");
   }
   if (way == "drop_queued") return drop_queued(folder);
+  if (way == "many_queued") return many_queued(folder);
   if (way == "fill") return fill(folder);
   if (way == "close_stdout") return close_stdout();
   if (way == "crash") return crash(folder);
@@ -231,6 +260,7 @@ int main(int argc, char** argv) {
     if (const int bad = early(); bad != 0) return bad;
   }
   if (argc > 1 && std::string(argv[1]) == "after") return after(argc, argv);
+  if (argc > 1 && std::string(argv[1]) == "threads_at_end") return threads_at_end(argc, argv);
   const bool uncaught = argc > 1 && std::string(argv[1]) == "throw";
   if (uncaught) {
     auto session = rota::init(argc, argv);

@@ -77,6 +77,7 @@ class array {
 template <class T>
 class array_builder {
   static_assert(std::is_trivially_copyable_v<T>, "rota::array holds trivially copyable types only");
+  static_assert(alignof(T) <= 64, "rota::array aligns its elements to at most 64 bytes");
 
  public:
   using value_type = T;

@@ -29,6 +29,8 @@ class session {
 // Starts the runtime. Takes its own --rota-* flags out of argv. On ranks other than 0 it serves until rank 0's session
 // ends and then ends the process. Throws config_error (bad flags, a second init), join_refused (ranks whose
 // executables differ), out_of_memory (no room in /dev/shm).
-session init(int& argc, char**& argv, config c = {});
+[[nodiscard("the session ends with this object: auto session = rota::init(argc, argv)")]] session init(int& argc,
+                                                                                                       char**& argv,
+                                                                                                       config c = {});
 
 }  // namespace rota

@@ -6,6 +6,7 @@
 #include <rota/options.h>
 #include <rota/ref.h>
 
+#include <algorithm>
 #include <concepts>
 #include <string>
 #include <string_view>
@@ -99,6 +100,8 @@ constexpr auto as_function() {
   if constexpr (std::is_pointer_v<decltype(F)>) {
     return F;
   } else if constexpr (std::is_class_v<decltype(F)>) {
+    static_assert(
+        requires { +F; }, "rota: a lambda with captures cannot travel: give what it captures as arguments");
     return +F;
   } else {
     static_assert(dependent_false<decltype(F)>, "rota: remote<f> takes a function or a lambda without captures");
@@ -155,7 +158,7 @@ template <auto F>
 inline const remote_function<F> remote{};
 
 struct map_options {
-  std::size_t chunk = 256;  // tasks that are handed over to the scheduler at a time
+  std::size_t chunk = 256;  // tasks that are handed over to the scheduler at a time, at most 4096
 };
 
 // One task f(element) for each element of the range, submitted in bulk; the refs in the order of the range.
@@ -167,6 +170,7 @@ auto map(R&& range, map_options how = {}) {
   if (how.chunk == 0) detail::throw_config("map: a chunk has at least one element");
   std::vector<result_ref> results;
   if constexpr (std::ranges::sized_range<R>) results.reserve(std::ranges::size(range));
+  how.chunk = std::min(how.chunk, std::size_t{4096});
   std::vector<detail::arguments> args(how.chunk);
   std::vector<detail::handle> handles(how.chunk);
   std::size_t filled = 0;
