@@ -141,7 +141,8 @@ class account_book {
  private:
   static std::uint64_t key(index e, rank_t r) { return (std::uint64_t{e} << 32) | r; }
   struct mix {
-    std::size_t operator()(std::uint64_t k) const { return (k * 0x9e37'79b9'7f4a'7c15u) >> 16; }
+    // The low bits, which robin_map takes, must depend on the entry in the high half of the key.
+    std::size_t operator()(std::uint64_t k) const { return (k * 0x9e37'79b9'7f4a'7c15u) >> 32; }
   };
   tsl::robin_map<std::uint64_t, std::uint32_t, mix> counts_;
 };
