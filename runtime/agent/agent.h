@@ -39,6 +39,9 @@ class agent {
   object& make(object_id id) { return *slab_.make(id); }
   // `result` is fresh, with the caller's handle in it. Called by the submitting thread or on its behalf, in its order.
   void submit(object& result, const submission& s);
+  // Tasks that differ in nothing but their argument bytes, one CPU each and without refs in those; their results are
+  // fresh too, with ids in a row.
+  void submit_all(std::span<object* const> results, submission alike, std::span<const bytes_view> bytes);
   void call(object& result, object& actor, const submission& s);
   void kill(object& actor);
   // Adopts a fresh object (one handle in it) with a value made here.

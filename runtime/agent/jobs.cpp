@@ -8,6 +8,7 @@ namespace {
 
 // Children that a rank keeps for itself while this few tasks wait; more go to the head, which may spread them.
 constexpr std::uint32_t keep_most = 64;
+constexpr std::size_t most_spawned_bytes = std::size_t{8} << 10;  // of one SPAWNED_ALL
 
 }  // namespace
 
@@ -75,17 +76,39 @@ void agent::submit(object& result, const submission& s) {
   make_ready(j);
 }
 
+void agent::submit_all(std::span<object* const> results, submission alike, std::span<const bytes_view> bytes) {
+  std::size_t next = 0;
+  for (; next < results.size() && keep_here(alike); ++next) {
+    alike.bytes = bytes[next];
+    submit(*results[next], alike);
+  }
+  while (next < results.size()) {
+    wire::spawned_all_head head;
+    head.function = alike.function;
+    head.first = results[next]->id;
+    head.parent = alike.parent ? jobs_[alike.parent].id : 0;
+    scratch_.clear();
+    scratch_.put(head);
+    for (; next < results.size() && scratch_.size() < most_spawned_bytes; ++next, ++head.count) {
+      object& result = *results[next];
+      objects_.set(result.id, &result);
+      result.flags |= object::counted | object::pushed;
+      scratch_.put(static_cast<std::uint32_t>(bytes[next].size()));
+      scratch_.append(bytes[next]);
+    }
+    std::memcpy(scratch_.data(), &head, sizeof(head));
+    send_head(scratch_.view());
+  }
+}
+
 index agent::make_job(std::uint32_t deps, std::uint32_t held, std::string_view name, bytes_view bytes) {
   index j = jobs_.add();
   job& made = jobs_[j];
   std::size_t pointers = (deps + std::size_t{held}) * sizeof(object*);
-  std::size_t size = pointers + name.size() + bytes.size();
-  if (size > 0) {
-    made.body.reset(static_cast<std::byte*>(std::malloc(size)));
-    if (!made.body) throw std::bad_alloc();
-    if (!name.empty()) std::memcpy(made.body.get() + pointers, name.data(), name.size());
-    if (!bytes.empty()) std::memcpy(made.body.get() + pointers + name.size(), bytes.data(), bytes.size());
-  }
+  made.body = job_block(pointers + name.size() + bytes.size());
+  std::byte* text = made.body.data() + pointers;
+  if (!name.empty()) std::memcpy(text, name.data(), name.size());
+  if (!bytes.empty()) std::memcpy(text + name.size(), bytes.data(), bytes.size());
   made.deps = deps;
   made.held = held;
   made.name = static_cast<std::uint32_t>(name.size());
@@ -172,6 +195,7 @@ void agent::on_value(rank_t from, bytes_view record) {
   object* known = find(head.object);
   if (!known && head.count == 0) return;
   object& o = known ? *known : find_or_make(head.object);
+  if (head.count == 0 && o.has_value()) return;
   keep(o);
   if (!o.has_value()) {
     o.attempt = static_cast<std::uint16_t>(head.attempt);

@@ -1,7 +1,10 @@
 #pragma once
 
+#include <cstdlib>
+#include <cstring>
 #include <map>
-#include <memory>
+#include <new>
+#include <utility>
 #include <vector>
 
 #include "runtime/agent/object.h"
@@ -14,8 +17,32 @@ using index = std::uint32_t;  // in a pool; 0: none
 
 enum class job_kind : std::uint8_t { task, construct, call, destroy };
 
-struct block {
-  void operator()(std::byte* p) const { std::free(p); }
+// Pointers and bytes of a job. Few of them lie in the job itself: a task of an int or two costs no allocation.
+// Move-only.
+class job_block {
+ public:
+  job_block() = default;
+  explicit job_block(std::size_t size) {
+    if (size <= sizeof(inside_)) return;
+    outside_ = static_cast<std::byte*>(std::malloc(size));
+    if (!outside_) throw std::bad_alloc();
+  }
+  job_block(job_block&& other) noexcept : outside_(std::exchange(other.outside_, nullptr)) {
+    std::memcpy(inside_, other.inside_, sizeof(inside_));
+  }
+  job_block& operator=(job_block&& other) noexcept {
+    std::swap(outside_, other.outside_);
+    std::memcpy(inside_, other.inside_, sizeof(inside_));
+    return *this;
+  }
+  ~job_block() { std::free(outside_); }
+
+  std::byte* data() { return outside_ ? outside_ : inside_; }
+  const std::byte* data() const { return outside_ ? outside_ : inside_; }
+
+ private:
+  std::byte* outside_ = nullptr;
+  alignas(void*) std::byte inside_[32] = {};
 };
 struct job {
   job_kind kind = job_kind::task;
@@ -28,7 +55,7 @@ struct job {
   object_id id = 0;
   std::uint64_t mask = 0;
   std::uint32_t deps = 0, held = 0, name = 0, bytes = 0;
-  std::unique_ptr<std::byte, block> body;  // deps, held, name, bytes
+  job_block body;  // deps, held, name, bytes
   std::uint32_t missing = 0;
   std::uint32_t queue = 0;  // its ready class
   index previous = 0, next = 0;
@@ -37,8 +64,9 @@ struct job {
   rank_t caller = no_rank;  // call: the rank, and the task there
   object_id calling_task = 0;
   std::uint64_t head_sends = 0;  // call: messages to the head when it came
-  object** dep_array() const { return reinterpret_cast<object**>(body.get()); }
-  object** held_array() const { return dep_array() + deps; }
+  object** dep_array() { return reinterpret_cast<object**>(body.data()); }
+  object* const* dep_array() const { return reinterpret_cast<object* const*>(body.data()); }
+  object** held_array() { return dep_array() + deps; }
 };
 struct ready_class {
   std::int32_t priority = 0;

@@ -145,7 +145,7 @@ work agent::start(index j) {
   w.mask = at.mask;
   w.deps = {at.dep_array(), at.deps};
   w.held = {at.held_array(), at.held};
-  const std::byte* text = at.body.get() + (at.deps + std::size_t{at.held}) * sizeof(object*);
+  const std::byte* text = at.body.data() + (at.deps + std::size_t{at.held}) * sizeof(object*);
   w.name = {reinterpret_cast<const char*>(text), at.name};
   w.bytes = {text + at.name, at.bytes};
   if (at.actor) {
@@ -210,8 +210,8 @@ void agent::finish_task(index j, const made_value& v, std::uint32_t nanoseconds)
   head.blocked_cpus = blocked_cpus_;
   blocked_told_ = blocked_;
   // Refs that outlive the task are counted before the head hears that it is done.
-  std::unique_ptr<std::byte, block> body = std::move(at.body);
-  auto** uses = reinterpret_cast<object**>(body.get());
+  job_block body = std::move(at.body);
+  auto** uses = reinterpret_cast<object**>(body.data());
   std::uint32_t used = at.deps + at.held;
   at.deps = at.held = 0;
   drop_job(j);
@@ -254,8 +254,8 @@ void agent::drop_job(index j) {
     --blocked_;
     blocked_cpus_ -= classes_[at.queue].needs.cpus;
   }
-  std::unique_ptr<std::byte, block> body = std::move(at.body);
-  auto** uses = reinterpret_cast<object**>(body.get());
+  job_block body = std::move(at.body);
+  auto** uses = reinterpret_cast<object**>(body.data());
   std::uint32_t used = at.deps + at.held;
   bool owns = at.owns, lent = at.kind == job_kind::call;
   jobs_.erase(j);

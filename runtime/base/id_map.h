@@ -24,17 +24,27 @@ class id_map {
   // REQUIRES: value != T{}.
   void set(object_id id, T value) {
     page* p = find_page(id);
-    if (!p) {
-      p = pages_.emplace(id / page_size, std::make_unique<page>()).first->second.get();
-      last_key_ = id / page_size;
-      last_ = p;
-    }
+    if (!p) p = add_page(id);
     T& slot = p->slots[id % page_size];
     if (slot == T{}) {
       ++p->live;
       ++size_;
     }
     slot = value;
+  }
+
+  // The value of id; where it is absent, what make() gives (not T{}) becomes its value first. make() must not use the
+  // map. True: it was absent.
+  template <class F>
+  std::pair<T, bool> find_or_add(object_id id, F&& make) {
+    page* p = find_page(id);
+    if (!p) p = add_page(id);
+    T& slot = p->slots[id % page_size];
+    if (!(slot == T{})) return {slot, false};
+    slot = make();
+    ++p->live;
+    ++size_;
+    return {slot, true};
   }
 
   void erase(object_id id) {
@@ -72,6 +82,12 @@ class id_map {
     if (found == pages_.end()) return nullptr;
     last_key_ = id / page_size;
     last_ = found->second.get();
+    return last_;
+  }
+
+  page* add_page(object_id id) {
+    last_ = pages_.emplace(id / page_size, std::make_unique<page>()).first->second.get();
+    last_key_ = id / page_size;
     return last_;
   }
 

@@ -33,7 +33,9 @@ class pool {
   }
 
   void erase(std::uint32_t index) {
-    (*this)[index] = T{};
+    T* at = &(*this)[index];
+    std::destroy_at(at);
+    std::construct_at(at);
     free_.push_back(index);
     --live_;
   }

@@ -3,6 +3,8 @@
 #include <rota/detail/submit.h>
 #include <rota/error.h>
 
+#include <algorithm>
+
 #include "runtime/client/instance.h"
 
 namespace rota::detail {
@@ -153,14 +155,26 @@ handle submit(const registration& function, const arguments& args, const options
   return submit_with(p, [&](agent::agent& a, object& result) { a.submit(result, s); });
 }
 
-void submit_all(const registration& function, std::span<const arguments> args, const options*, handle* results) {
+void submit_all(const registration& function, std::span<const arguments> args, handle* results) {
   process& p = running_instance();
-  index_of(function);
+  if (args.empty()) return;
+  const bool plain = std::all_of(args.begin(), args.end(),
+                                 [](const arguments& a) { return a.deps().empty() && a.bytes().refs().empty(); });
+  agent::submission alike = submission_of(function, args.front(), {});
+  std::vector<object*> made(args.size());
+  std::vector<bytes_view> bytes;
+  for (const arguments& a : args) bytes.emplace_back(a.bytes().data(), a.bytes().size());
   p.visit([&](agent::agent& a) {
+    const object_id first = p.next_ids(args.size());
     for (std::size_t i = 0; i < args.size(); ++i) {
-      results[i] = fresh(p, a);
+      made[i] = &a.make(first + i);
+      retain(made[i]);
+      results[i] = handle::adopt(made[i]);
+    }
+    if (plain) return a.submit_all(made, alike, bytes);
+    for (std::size_t i = 0; i < args.size(); ++i) {
       std::vector<object*> deps = pointers(args[i].deps());
-      a.submit(*results[i].get(), submission_of(function, args[i], deps));
+      a.submit(*made[i], submission_of(function, args[i], deps));
     }
   });
   p.poll();  // what is done makes room for more

@@ -57,20 +57,25 @@ void scheduler::collect_consumers(index e, std::vector<wire::serve>& out, bool u
 
 // The value of e is known: the first committed attempt wins. scratch_serves_ says who has been sent it already.
 void scheduler::commit(index e, const wire::value_view& value, rank_t maker) {
+  scratch_value_.clear();
+  wire::put_value(scratch_value_, value);
+  commit_encoded(e, scratch_value_.view(), maker);
+}
+
+void scheduler::commit_encoded(index e, bytes_view encoded, rank_t maker) {
   entry& at = entries_[e];
   bool handed = known_place(at);
   rank_t home = at.rank;
   at.unmet = maker;
   ++counters_.committed;
-  scratch_value_.clear();
-  wire::put_value(scratch_value_, value);
-  at.value = blob(scratch_value_.view());
+  at.value = blob(encoded);
+  const wire::value_view value = value_of(at);
   at.state = stage::done;
   at.task = {};
   bool failed = value.kind == wire::value_kind::failed;
   bool lives = (at.flags & is_actor) && !failed && at.rank != no_rank;
   if (!lives) at.rank = no_rank;
-  hold_contained(value_of(at));
+  hold_contained(value);
   serve_dependents(e, scratch_serves_);
   for (index d = at.dependents; d; d = edges_[d].next_dependent) {
     if (edges_[d].kind != edge_dep) continue;

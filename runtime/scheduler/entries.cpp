@@ -4,11 +4,9 @@
 namespace rota::scheduler {
 
 index scheduler::touch(object_id id) {
-  index e = by_id_.find(id);
-  if (e) return e;
-  e = entries_.add();
+  auto [e, fresh] = by_id_.find_or_add(id, [this] { return entries_.add(); });
+  if (!fresh) return e;
   entries_[e].id = id;
-  by_id_.set(id, e);
   rank_t origin = origin_of(id);
   if (origin < ranks_.size() && ranks_[origin].gone) {  // what would have made it known never comes
     base::buffer bytes = wire::encode(loss_of(id)), value;

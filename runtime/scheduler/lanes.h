@@ -37,7 +37,7 @@ class load_order {
   void remove(rank_t rank);
   void move(rank_t rank, std::uint32_t load) {
     load = std::min(load, most_load);
-    if (rank < links_.size() && links_[rank].load != none && links_[rank].load != load) relink(rank, load);
+    if (rank < links_.size() && links_[rank].load != none) relink(rank, load);
   }
 
   // Calls use(rank) from the least loaded up until it returns true; at most `limit` ranks.

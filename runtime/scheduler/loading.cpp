@@ -67,10 +67,9 @@ lane::list& scheduler::list_of(index e) {
 void scheduler::take_needs(index e, rank_t rank) {
   entry& at = entries_[e];
   const wire::resources& needs = lanes_[at.lane].needs;
-  bool actor = at.flags & is_actor;
   if (!reserves(e)) return;
   at.flags |= holds_needs;
-  if (actor) return needs.take_from(ranks_[rank].room);
+  if (at.flags & is_actor) return needs.take_from(ranks_[rank].room);
   wire::resources custom{0, needs.others};
   custom.take_from(ranks_[rank].room);
 }
@@ -85,9 +84,20 @@ void scheduler::give_needs(index e, rank_t rank) {
   custom.give_back_to(ranks_[rank].room);
 }
 
-void scheduler::update_load(rank_t rank) {
-  const rank_state& r = ranks_[rank];
-  order_.move(rank, r.outstanding - std::min(r.blocked, r.outstanding));
+load_order& scheduler::by_load() {
+  for (rank_t rank : load_changed_) {
+    rank_state& r = ranks_[rank];
+    r.load_changed = false;
+    order_.move(rank, r.outstanding - std::min(r.blocked, r.outstanding));
+  }
+  load_changed_.clear();
+  return order_;
+}
+
+// A rank without any work, while there may be some elsewhere.
+bool scheduler::someone_is_idle() {
+  if (!open_lanes_.empty() && special_lanes_ == 0) return false;  // it would have been handed those
+  return by_load().least_load() == 0;
 }
 
 // Where the lanes with tasks of this kind are listed, by priority.
@@ -156,13 +166,20 @@ void scheduler::refill(rank_t rank) {
   // Dry while others have a line of tasks: ask the longest line for some.
   rank_state& r = ranks_[rank];
   if (queued_ > 0 || r.cpu_load >= r.total.cpus) return;
-  std::optional<rank_t> victim = order_.most();
+  std::optional<rank_t> victim = by_load().most();
   if (victim && *victim != rank) ask_recall(*victim);
 }
 
 // The best queued task for the rank: by priority, then by age. 0: none, or a wide one must have the rank drained first.
 index scheduler::next_for(rank_t rank) const {
-  if (special_lanes_ == 0 && !has_simple_room(ranks_[rank], true)) return 0;
+  const rank_state& r = ranks_[rank];
+  if (special_lanes_ == 0) {
+    if (!has_simple_room(r, true)) return 0;
+    if (open_lanes_.size() == 1 && r.pinned.empty() && node_lanes_.empty()) {  // what is most common is short
+      const lane& l = lanes_[open_lanes_.front()];
+      if (l.ripe.first && l.needs.cpus <= r.room.cpus) return l.ripe.first;
+    }
+  }
   const std::vector<std::uint32_t>* sources[] = {&ranks_[rank].pinned, nullptr, &open_lanes_};
   if (!node_lanes_.empty()) {
     auto node = node_lanes_.find(ranks_[rank].node);

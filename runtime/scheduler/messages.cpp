@@ -10,6 +10,9 @@ void scheduler::receive(rank_t from, bytes_view record) {
     case wire::message::spawned:
       on_spawned(from, record);
       break;
+    case wire::message::spawned_all:
+      on_spawned_all(from, record);
+      break;
     case wire::message::done:
       on_done(from, record);
       break;
@@ -49,27 +52,34 @@ void scheduler::receive(rank_t from, bytes_view record) {
   settle();
 }
 
+std::uint32_t scheduler::common_lane() {
+  if (common_lane_ == 0) {
+    const wire::resources one{wire::resources::unit, {}};
+    common_lane_ = intern({{}, 0, wire::where_kind::anywhere, 0}, one, wire::one_cpu);
+  }
+  return common_lane_;
+}
+
+// Takes the explicit needs.
+std::uint32_t scheduler::lane_of(const wire::spawned_head& head, base::cursor& cursor) {
+  const bool near = head.where == wire::where_kind::near;
+  const wire::where_kind where = near ? wire::where_kind::anywhere : head.where;
+  if (head.needs == wire::one_cpu && head.priority == 0 && where == wire::where_kind::anywhere) return common_lane();
+  const std::byte* start = cursor.at();
+  wire::resources needs;
+  if (head.needs == wire::one_cpu) needs.cpus = wire::resources::unit;
+  if (head.needs == wire::explicit_needs) needs = wire::get_resources(cursor);
+  std::string text(reinterpret_cast<const char*>(start), static_cast<std::size_t>(cursor.at() - start));
+  if (head.needs == wire::no_cpu) text = "none";
+  return intern({std::move(text), head.priority, where, near ? 0 : head.target}, needs, head.needs);
+}
+
 void scheduler::on_spawned(rank_t from, bytes_view record) {
   base::cursor cursor(record);
   auto head = cursor.get<wire::spawned_head>();
   bytes_view deps = cursor.take(head.deps * sizeof(object_id));
   bytes_view held = cursor.take(head.held * sizeof(object_id));
-  std::uint32_t lane_id = common_lane_;
-  bool common = head.needs == wire::one_cpu && head.priority == 0 && head.where == wire::where_kind::anywhere;
-  if (!common || lane_id == 0) {
-    wire::resources needs;
-    if (head.needs == wire::one_cpu) needs.cpus = wire::resources::unit;
-    const std::byte* start = cursor.at();
-    if (head.needs == wire::explicit_needs) needs = wire::get_resources(cursor);
-    std::string text(reinterpret_cast<const char*>(start), static_cast<std::size_t>(cursor.at() - start));
-    text += static_cast<char>('0' + head.needs);
-    bool near = head.where == wire::where_kind::near;
-    lane_id =
-        intern({std::move(text), head.priority, near ? wire::where_kind::anywhere : head.where, near ? 0 : head.target},
-               needs, head.needs);
-    if (common) common_lane_ = lane_id;
-  }
-
+  const std::uint32_t lane_id = lane_of(head, cursor);
   index e = touch(head.id);
   ++counters_.spawned;
   entry& made = entries_[e];
@@ -102,12 +112,35 @@ void scheduler::on_spawned(rank_t from, bytes_view record) {
     entries_[e].rank = from;
     list_task(e, from);
     handed_.push_back(e);
-    if (order_.least_load() == 0) ask_recall(from);
+    if (someone_is_idle()) ask_recall(from);
     return;
   }
   if (!lanes_[lane_id].possible) return fail_impossible(e);
   if (killed) return fail(e, wire::failure_kind::actor_died, dead_[head.id].first.what);
   if (entries_[e].unmet == 0) ready(e);
+}
+
+// In the order of the record, and each as on_spawned and settle() would have it.
+void scheduler::on_spawned_all(rank_t from, bytes_view record) {
+  base::cursor cursor(record);
+  auto head = cursor.get<wire::spawned_all_head>();
+  const std::uint32_t lane_id = common_lane();
+  counters_.spawned += head.count;
+  for (std::uint32_t i = 0; i < head.count; ++i) {
+    const auto size = cursor.get<std::uint32_t>();
+    scratch_.clear();
+    scratch_.put(spawned_rest{head.parent, 0, 0, size});
+    scratch_.append(cursor.take(size));
+    index e = touch(head.first + i);
+    entry& made = entries_[e];
+    made.function = head.function;
+    made.lane = lane_id;
+    made.state = stage::waiting;
+    made.flags |= static_cast<std::uint8_t>(is_task | wants_push);
+    made.task = blob(scratch_.view());
+    add_account(e, from);
+    place(e);
+  }
 }
 
 void scheduler::on_done(rank_t from, bytes_view record) {
@@ -117,7 +150,9 @@ void scheduler::on_done(rank_t from, bytes_view record) {
   r.blocked = head.blocked;
   r.blocked_cpus = head.blocked_cpus;
   bytes_view served = cursor.take(head.served * sizeof(wire::serve));
-  wire::value_view value = wire::get_value(cursor);
+  const bytes_view encoded = cursor.rest();
+  base::cursor value_cursor(encoded);
+  const wire::value_view value = wire::get_value(value_cursor);
   index e = by_id_.find(head.id);
   bool expected = e && entries_[e].rank == from && entries_[e].attempt == head.attempt &&
                   (entries_[e].state == stage::assigned || entries_[e].state == stage::produced);
@@ -139,10 +174,10 @@ void scheduler::on_done(rank_t from, bytes_view record) {
     if (!(entries_[e].flags & is_actor) || value.kind == wire::value_kind::failed) give_needs(e, from);
   }
   if (head.flags & wire::done_to_submitter) entries_[e].flags &= static_cast<std::uint8_t>(~wants_push);
-  commit(e, value, from);
+  commit_encoded(e, encoded, from);
   if (!was_task) return;
   refill(from);
-  if (order_.least_load() == 0) ask_recall(from);
+  if (someone_is_idle()) ask_recall(from);
 }
 
 void scheduler::on_count(rank_t from, bytes_view record) {

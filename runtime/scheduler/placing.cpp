@@ -210,12 +210,6 @@ std::uint32_t scheduler::depth(const rank_state& r) const {
   return slots + 1 + std::min(static_cast<std::uint32_t>(ahead), most_depth);
 }
 
-bool scheduler::has_simple_room(const rank_state& r, bool ripe) const {
-  if (r.outstanding - std::min(r.blocked, r.outstanding) < r.deep) return true;
-  std::uint32_t idle = r.blocked + r.waiting;
-  return ripe && std::int64_t{r.outstanding - std::min(idle, r.outstanding)} * wire::resources::unit < r.total.cpus;
-}
-
 // Ripe: the task could start at once. So it may go to any rank with an idle slot, however many tasks wait there for
 // arguments: one of them may wait for this one.
 bool scheduler::has_room(const lane& l, rank_t rank, bool ripe) const {
@@ -256,13 +250,13 @@ std::optional<rank_t> scheduler::choose(index e, const lane& l) {
       rank_t maker = object.state == stage::assigned ? object.rank : no_rank;
       if (edges_[a].kind != edge_dep || maker == no_rank) continue;
       const rank_state& r = ranks_[maker];
-      bool light = r.outstanding <= order_.least_load() + locality_slack;
+      bool light = r.outstanding <= by_load().least_load() + locality_slack;
       if (light && has_room(l, maker, ripe)) return maker;
       break;
     }
   }
   std::optional<rank_t> found;
-  order_.from_least(
+  by_load().from_least(
       [&](rank_t rank) {
         if (!has_room(l, rank, ripe)) return false;
         found = rank;
@@ -277,7 +271,7 @@ void scheduler::assign(index e, rank_t rank) {
   at.rank = rank;
   at.state = stage::assigned;
   list_task(e, rank);
-  take_needs(e, rank);
+  if (!lanes_[at.lane].simple || (at.flags & is_actor)) take_needs(e, rank);
   ++counters_.assigned;
   send_assign(e, rank);
   handed_.push_back(e);

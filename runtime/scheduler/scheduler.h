@@ -80,6 +80,7 @@ class scheduler {
     bool alive = false;
     bool gone = false;  // lost, and every survivor has said what it has from it
     bool recalling = false;
+    bool load_changed = false;  // it is in load_changed_
     std::uint32_t node = 0;
     std::uint32_t outstanding = 0;  // tasks handed to it and not done
     std::uint32_t blocked = 0;      // of them, those that wait in get
@@ -128,6 +129,9 @@ class scheduler {
 
   // messages.cpp: one function a message
   void on_spawned(rank_t from, bytes_view record);
+  void on_spawned_all(rank_t from, bytes_view record);
+  std::uint32_t lane_of(const wire::spawned_head& head, base::cursor& cursor);
+  std::uint32_t common_lane();
   void on_done(rank_t from, bytes_view record);
   void on_count(rank_t from, bytes_view record);
   void on_pull(rank_t from, object_id id);
@@ -154,7 +158,11 @@ class scheduler {
   std::optional<rank_t> choose(index e, const lane& l);
   rank_t place_of_near(const entry& task) const;
   bool has_room(const lane& l, rank_t rank, bool ripe) const;
-  bool has_simple_room(const rank_state& r, bool ripe) const;
+  static bool has_simple_room(const rank_state& r, bool ripe) {
+    if (r.outstanding - std::min(r.blocked, r.outstanding) < r.deep) return true;
+    const std::uint32_t idle = r.blocked + r.waiting;
+    return ripe && std::int64_t{r.outstanding - std::min(idle, r.outstanding)} * wire::resources::unit < r.total.cpus;
+  }
   std::vector<std::uint32_t>& listed_with(const lane& l);
   void list_lane(std::uint32_t id);
   void unlist_lane(std::uint32_t id);
@@ -172,11 +180,16 @@ class scheduler {
   void unqueue(index e);
   void refill(rank_t rank);
   index next_for(rank_t rank) const;
-  void update_load(rank_t rank);
+  void update_load(rank_t rank) {
+    if (!std::exchange(ranks_[rank].load_changed, true)) load_changed_.push_back(rank);
+  }
+  load_order& by_load();
+  bool someone_is_idle();
   void ask_recall(rank_t victim);
 
   // committing.cpp: values and consumers
   void commit(index e, const wire::value_view& value, rank_t maker = no_rank);
+  void commit_encoded(index e, bytes_view encoded, rank_t maker);
   void serve_dependents(index e, std::vector<wire::serve>& served);
   void fail(index e, wire::failure_kind kind, const std::string& what);
   void drop(index e);
@@ -212,7 +225,8 @@ class scheduler {
   std::uint32_t special_lanes_ = 0;  // of the listed ones, those for which has_simple_room() does not say all
   std::size_t queued_ = 0;
   std::uint32_t next_age_ = 0;
-  load_order order_;
+  load_order order_;  // save for load_changed_: by_load() works them in
+  std::vector<rank_t> load_changed_;
   std::unordered_map<std::string, object_id> names_;
   std::unordered_map<object_id, std::pair<std::string, std::string>> named_;  // actor -> name, class
   std::unordered_map<object_id, std::vector<rank_t>> where_asked_;            // who waits to hear where an actor is

@@ -19,6 +19,11 @@ void add_changes(std::unordered_map<object_id, std::int64_t>& changes, bytes_vie
     case wire::message::spawned:
       ++changes[from.get<wire::spawned_head>().id];
       break;
+    case wire::message::spawned_all: {
+      auto head = from.get<wire::spawned_all_head>();
+      for (std::uint32_t i = 0; i < head.count; ++i) ++changes[head.first + i];
+      break;
+    }
     case wire::message::publish:
       ++changes[from.get<wire::publish_head>().id];
       break;
@@ -38,6 +43,10 @@ void add_changes(std::unordered_map<object_id, std::int64_t>& changes, bytes_vie
 void simulation::to_head(rank_t from, bytes_view record) {
   wire::message type = wire::type_of(record);
   if (type == wire::message::spawned) made_known_.insert(base::cursor(record).get<wire::spawned_head>().id);
+  if (type == wire::message::spawned_all) {
+    auto head = base::cursor(record).get<wire::spawned_all_head>();
+    for (std::uint32_t i = 0; i < head.count; ++i) made_known_.insert(head.first + i);
+  }
   if (type == wire::message::publish) made_known_.insert(base::cursor(record).get<wire::publish_head>().id);
   if (trace_) trace(fmt::format("  the head takes {} from {}", int(type), from));
   head_->receive(from, record);

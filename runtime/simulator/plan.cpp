@@ -139,6 +139,16 @@ class generator {
     }
   }
 
+  // Tasks that differ in their arguments only: the runner submits them in one go.
+  void add_row() {
+    for (std::uint32_t left = random_.between(2, 5); left > 0; --left) {
+      step& s = add(op::submit);
+      s.job.seed = random_.next();
+      s.job.depth = static_cast<std::uint8_t>(random_.below(job_.depth));
+      add_register(s);
+    }
+  }
+
   void add_submit() {
     step& s = add(op::submit);
     fill(s.job, s, job_.flags & method);
@@ -206,6 +216,7 @@ class generator {
     std::uint32_t kind = random_.below(100);
     bool deep = job_.depth > 0;
     bool calm = job_.flags & prompt;
+    if (kind < 5 && deep) return add_row();
     if (kind < 35 && deep) return add_submit();
     if (kind < 43) {
       if (random_.chance(30)) return add_box();

@@ -9,6 +9,7 @@ namespace rota::simulator {
 namespace {
 
 constexpr std::uint64_t driver_seed = 0x1d;
+constexpr std::uint32_t row_function = 7;  // any will do
 
 std::string name_query(object_id id) {
   std::string body(reinterpret_cast<const char*>(&id), sizeof(id));
@@ -21,6 +22,12 @@ std::string name_query(object_id id) {
 }
 
 bytes_view bytes_of(const std::string& text) { return {reinterpret_cast<const std::byte*>(text.data()), text.size()}; }
+
+// It may go into a row.
+bool is_plain(const step& s) {
+  return s.what == op::submit && s.deps.empty() && s.held.empty() && s.needs_code == wire::one_cpu && s.priority == 0 &&
+         s.where == wire::where_kind::anywhere;
+}
 
 }  // namespace
 
@@ -124,6 +131,7 @@ void simulation::take_step(site& s, activity& a, const step& todo) {
     case op::put:
       return make_put(s, a, todo);
     case op::submit:
+      return is_plain(todo) ? submit_row(s, a) : submit(s, a, todo);
     case op::create:
       return submit(s, a, todo);
     case op::call:
@@ -209,6 +217,26 @@ void simulation::submit(site& s, activity& a, const step& todo) {
   s.agent_->submit(*made, how);
   a.registers.push_back(made);
   a.expectations.push_back(e);
+}
+
+// The step that has been begun and the plain ones right behind it.
+void simulation::submit_row(site& s, activity& a) {
+  std::vector<agent::object*> made;
+  std::vector<base::buffer> specs;
+  for (--a.at; a.at < a.todo.steps.size() && is_plain(a.todo.steps[a.at]); ++a.at) {
+    const step& todo = a.todo.steps[a.at];
+    a.expectations.push_back(expect_step(shape_, todo, a.expectations));
+    made.push_back(fresh(s, a.expectations.back()));
+    put_spec(specs.emplace_back(), todo.job, {});
+    ++summary_.tasks;
+  }
+  std::vector<bytes_view> bytes;
+  for (const base::buffer& spec : specs) bytes.push_back(spec.view());
+  agent::submission alike;
+  alike.function = row_function;
+  alike.parent = a.job.job;
+  s.agent_->submit_all(made, alike, bytes);
+  a.registers.insert(a.registers.end(), made.begin(), made.end());
 }
 
 void simulation::call(site& s, activity& a, const step& todo) {

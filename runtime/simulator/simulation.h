@@ -53,6 +53,7 @@ class simulation {
   void take_step(site& s, activity& a, const step& todo);
   void make_put(site& s, activity& a, const step& todo);
   void submit(site& s, activity& a, const step& todo);
+  void submit_row(site& s, activity& a);
   void call(site& s, activity& a, const step& todo);
   void find(site& s, activity& a);
   void answered(site& s, activity& a);

@@ -37,6 +37,7 @@ enum class message : std::uint8_t {
   granted,    //
   give_back,  //
   part,       // of a record too large for a ring: runtime/worker/links.h
+  spawned_all,
 };
 
 inline message type_of(bytes_view record) { return static_cast<message>(record[0]); }
@@ -45,6 +46,7 @@ inline message type_of(bytes_view record) { return static_cast<message>(record[0
 inline bool for_head(message type) {
   switch (type) {
     case message::spawned:
+    case message::spawned_all:
     case message::done:
     case message::recalled:
     case message::blocked:

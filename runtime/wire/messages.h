@@ -40,6 +40,18 @@ enum spawn_flag : std::uint8_t {
   spawn_actor = 2,  // the function constructs an actor, whose id is the task's
 };
 
+// rank -> head: `count` tasks of one function, which need one CPU anywhere, with ids in a row and without refs in their
+// arguments. Then, for each: its size in 4 bytes, bytes.
+struct spawned_all_head {
+  message type = message::spawned_all;
+  std::uint8_t spare[3] = {};
+  std::uint32_t function = 0;
+  object_id first = 0;
+  object_id parent = 0;
+  std::uint32_t count = 0;
+  std::uint32_t spare2 = 0;
+};
+
 // head -> rank: run this. Then: for each dep its id and value, held ids, serves (rank, count) pairs, needs, name,
 // bytes.
 struct assign_head {

@@ -51,7 +51,7 @@ inline void put_value(base::buffer& to, const value_view& v) {
     to.put(v.owner);
   }
   to.append(v.contains);
-  to.append(v.data);
+  if (v.kind != value_kind::placed) to.append(v.data);
 }
 
 inline value_view get_value(base::cursor& from) {

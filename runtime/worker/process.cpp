@@ -31,7 +31,7 @@ void process::become_head(const std::vector<scheduler::rank_offer>& offers) {
   for (rank_t r = 0; r < offers.size(); ++r) head_->join(r, offers[r]);
 }
 
-void process::throw_no_ids() const {
+object_id process::throw_no_ids() const {
   throw error(fmt::format("rank {} ({}) has used up its {} object ids", setup_.rank, setup_.host, most_sequence));
 }
 

@@ -55,12 +55,12 @@ class process {
     if (ending()) throw_closed();
   }
 
-  // A fresh id of this rank's own.
-  object_id next_id() {
-    const std::uint64_t sequence = next_sequence_.fetch_add(1, std::memory_order_relaxed);  // relaxed: only unique
-    if (sequence > most_sequence) throw_no_ids();
-    return make_id(setup_.rank, sequence);
+  // The first of `count` fresh ids of this rank's own, in a row.
+  object_id next_ids(std::size_t count) {
+    const std::uint64_t first = next_sequence_.fetch_add(count, std::memory_order_relaxed);  // relaxed: only unique
+    return first + count - 1 > most_sequence ? throw_no_ids() : make_id(setup_.rank, first);
   }
+  object_id next_id() { return next_ids(1); }
 
   // Runs use(agent) under the pump, then sends what came of it. Throws config_error when the session has ended.
   template <class F>
@@ -131,7 +131,7 @@ class process {
     process& process_;
   };
   [[noreturn]] static void throw_closed();
-  [[noreturn]] void throw_no_ids() const;
+  [[noreturn]] object_id throw_no_ids() const;
 
   // Where the machines put their messages: on links, or on this rank's own queues.
   class agent_outbox final : public wire::outbox {

@@ -26,6 +26,20 @@ int wait_for_note(const std::string& path, int x) {
 int id(int x) { return x; }
 int fails(int) { throw std::runtime_error("fails"); }
 
+std::size_t size_of(const std::string& text) { return text.size(); }
+int fails_for_odd(int x) { return x % 2 ? throw std::out_of_range("odd") : x; }
+int map_in_tasks(int depth) {
+  if (depth == 0) return 1;
+  int sum = 0;
+  for (int one : rota::get(rota::map<map_in_tasks>(std::vector<int>(4, depth - 1)))) sum += one;
+  return sum;
+}
+long map_many(int count) {
+  long sum = 0;
+  for (int one : rota::get(rota::map<id>(std::views::iota(0, count)))) sum += one;
+  return sum;
+}
+
 TEST(get, an_empty_ref_is_a_config_error) {
   const ref<int> empty;
   EXPECT_FALSE(empty);
@@ -228,6 +242,53 @@ TEST(as_completed, refuses_a_ref_given_twice_and_an_empty_one) {
   const auto a = remote<id>(1), b = remote<id>(2);
   EXPECT_THROW(rota::as_completed(std::vector{a, b, a}), rota::config_error);
   EXPECT_THROW(rota::as_completed(std::vector{a, ref<int>()}), rota::config_error);
+}
+
+TEST(map, keeps_the_order_of_the_range) {
+  EXPECT_TRUE(rota::map<id>(std::vector<int>()).empty());
+  for (std::size_t chunk : {std::size_t{1}, std::size_t{7}, std::size_t{100'000}}) {
+    const std::vector<int> values = rota::get(rota::map<id>(std::views::iota(0, 10'000), {.chunk = chunk}));
+    ASSERT_EQ(values.size(), 10'000u);
+    for (int i = 0; i < 10'000; ++i) ASSERT_EQ(values[static_cast<std::size_t>(i)], i);
+  }
+}
+
+// Refs and values that are too large to travel inside the message, in a chunk with others.
+TEST(map, takes_all_kinds_of_elements) {
+  std::vector<ref<int>> refs;
+  for (int i = 0; i < 1000; ++i) refs.push_back(i % 3 ? remote<id>(i) : rota::put(i));
+  const std::vector<int> values = rota::get(rota::map<id>(refs));
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(values[static_cast<std::size_t>(i)], i);
+
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < 300; ++i) texts.emplace_back(i % 50 == 0 ? 100'000 + i : i, 'x');
+  const std::vector<std::size_t> sizes = rota::get(rota::map<size_of>(texts));
+  for (std::size_t i = 0; i < 300; ++i) ASSERT_EQ(sizes[i], texts[i].size());
+}
+
+TEST(map, each_element_fails_alone) {
+  const auto refs = rota::map<fails_for_odd>(std::views::iota(0, 600));
+  for (int i = 0; i < 600; ++i) {
+    const ref<int>& one = refs[static_cast<std::size_t>(i)];
+    if (i % 2) {
+      EXPECT_THROW(one.get(), rota::task_error);
+    } else {
+      EXPECT_EQ(one.get(), i);
+    }
+  }
+}
+
+TEST(map, inside_tasks) {
+  EXPECT_EQ(remote<map_in_tasks>(5).get(), 1024);
+  std::vector<ref<long>> sums;
+  for (int i = 0; i < 4; ++i) sums.push_back(remote<map_many>(20'000));
+  for (long sum : rota::get(sums)) EXPECT_EQ(sum, 20'000L * 19'999 / 2);
+}
+
+// Nobody asks for the results, and the refs go while the tasks run.
+TEST(map, of_results_that_nobody_wants) {
+  for (int i = 0; i < 20; ++i) rota::map<id>(std::views::iota(0, 5000));
+  EXPECT_EQ(remote<id>(3).get(), 3);
 }
 
 }  // namespace

@@ -175,7 +175,7 @@ auto map(R&& range, map_options how = {}) {
   std::vector<detail::handle> handles(how.chunk);
   std::size_t filled = 0;
   auto hand_over = [&] {
-    detail::submit_all(code::entry, {args.data(), filled}, nullptr, handles.data());
+    detail::submit_all(code::entry, {args.data(), filled}, handles.data());
     for (std::size_t i = 0; i < filled; ++i) {
       results.emplace_back(std::move(handles[i]));
       args[i].clear();

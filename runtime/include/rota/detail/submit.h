@@ -50,7 +50,7 @@ class arguments {
 
 handle submit(const registration& function, const arguments& args, const options* how);
 // Submits all in one go; results in order.
-void submit_all(const registration& function, std::span<const arguments> args, const options* how, handle* results);
+void submit_all(const registration& function, std::span<const arguments> args, handle* results);
 
 handle create_actor(const registration& constructor, const char* class_name, const arguments& args,
                     const actor_options& how);
