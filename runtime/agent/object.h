@@ -54,6 +54,7 @@ struct object {
   };
   object** contains = nullptr;
   std::vector<wire::serve>* routes = nullptr;  // who gets the value when it is made here
+  object* next_dropped = nullptr;              // for whoever was told by drop_handle, until agent::dropped
 
   bool has_value() const { return kind != wire::value_kind::none; }
   // REQUIRES: kind is inlined or failed.
@@ -69,14 +70,21 @@ inline std::uint32_t handle_count(const object& o) {
 inline bool named(const object& o) { return o.handles.load(std::memory_order_acquire) != 0; }  // pairs with drop_handle
 inline void add_handle(object& o) { o.handles.fetch_add(1, std::memory_order_relaxed); }
 
-// Gives up a handle. True if it was the last: the caller then tells the agent (agent::dropped) exactly once.
+// Gives up a handle. True if it was the last and nobody has still to tell the agent so: the caller then does
+// (agent::dropped).
 inline bool drop_handle(object& o) {
   std::uint64_t seen = o.handles.load(std::memory_order_relaxed);
   for (;;) {
     bool last = static_cast<std::uint32_t>(seen) == 1;
     std::uint64_t next = last ? seen - 1 + one_drop : seen - 1;
-    if (o.handles.compare_exchange_weak(seen, next, std::memory_order_acq_rel)) return last;  // pairs with handle_count
+    if (o.handles.compare_exchange_weak(seen, next, std::memory_order_acq_rel)) {  // pairs with handle_count
+      return last && next == one_drop;
+    }
   }
+}
+// The agent has heard that the last handle went, each time that it did.
+inline void see_drops(object& o) {
+  o.handles.fetch_and(one_drop - 1, std::memory_order_acq_rel);  // pairs with drop_handle
 }
 
 }  // namespace rota::agent

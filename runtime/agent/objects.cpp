@@ -139,7 +139,7 @@ void agent::unhold(object& o) {
 }
 
 void agent::dropped(object& o) {
-  o.handles.fetch_sub(one_drop, std::memory_order_acq_rel);  // pairs with drop_handle
+  see_drops(o);
   erase_if_unused(o);
 }
 
@@ -164,7 +164,7 @@ void agent::erase_if_unused(object& first) {
         object& inside = *o.contains[i];
         if (o.flags & object::lasting) {
           if (!drop_handle(inside)) continue;
-          inside.handles.fetch_sub(one_drop, std::memory_order_acq_rel);  // pairs with drop_handle
+          see_drops(inside);
         } else {
           if (--inside.pins > 0) continue;
           if (named(inside) && !(inside.flags & (object::counted | object::local))) count_plus(inside);

@@ -52,9 +52,7 @@ class id_map {
     if (!p || p->slots[id % page_size] == T{}) return;
     p->slots[id % page_size] = T{};
     --size_;
-    if (--p->live > 0) return;
-    last_ = nullptr;
-    pages_.erase(id / page_size);
+    if (--p->live == 0) keep_empty(id / page_size);
   }
 
   std::size_t size() const { return size_; }
@@ -91,6 +89,16 @@ class id_map {
     return last_;
   }
 
+  // The page that was emptied last stays: where one id comes as another goes, none is made and freed each time.
+  void keep_empty(std::uint64_t key) {
+    const std::uint64_t before = std::exchange(empty_key_, key);
+    if (before == key) return;
+    auto found = pages_.find(before);
+    if (found == pages_.end() || found->second->live > 0) return;
+    if (last_ == found->second.get()) last_ = nullptr;
+    pages_.erase(found);
+  }
+
   // The page key is hashed by a multiplicative mix: std::hash of an integer is the identity, and robin_map takes the
   // low bits.
   struct mix {
@@ -98,6 +106,7 @@ class id_map {
   };
   tsl::robin_map<std::uint64_t, std::unique_ptr<page>, mix> pages_;
   std::size_t size_ = 0;
+  std::uint64_t empty_key_ = ~std::uint64_t{0};  // of the page that was emptied last; it may have been filled since
   mutable page* last_ = nullptr;
   mutable std::uint64_t last_key_ = 0;
 };

@@ -68,7 +68,9 @@ void scheduler::check() const {
              fmt::format("holds of {:#x} are {}, counted {}", entries_[e].id, entries_[e].holds, holds[e]));
     }
   }
+  std::size_t all = 0;
   for (rank_t r = 0; r < ranks_.size(); ++r) {
+    all += listed[r];
     if (!ranks_[r].alive) continue;
     demand(ranks_[r].outstanding == listed[r], fmt::format("tasks of rank {} add up", r));
     demand(ranks_[r].cpu_load == load[r], fmt::format("load of rank {} adds up", r));
@@ -80,6 +82,7 @@ void scheduler::check() const {
       demand(amount >= 0, fmt::format("{} of rank {} is not overdrawn", name, r));
     }
   }
+  demand(outstanding_ == all, "all tasks that ranks have add up");
 }
 
 }  // namespace rota::scheduler

@@ -244,12 +244,6 @@ void scheduler::drop(index e) {
   fail(e, wire::failure_kind::cancelled, title(entries_[e]) + " was dropped: the session ended before it started");
 }
 
-std::size_t scheduler::assigned_tasks() const {
-  std::size_t sum = 0;
-  for (const rank_state& r : ranks_) sum += r.outstanding;
-  return sum;
-}
-
 std::vector<std::pair<object_id, rank_t>> scheduler::some_assigned(std::size_t most) const {
   std::vector<std::pair<object_id, rank_t>> some;
   for (rank_t r = 0; r < ranks_.size(); ++r) {

@@ -19,6 +19,7 @@ void scheduler::list_task(index e, rank_t rank) {
   (r.last ? entries_[r.last].next : r.first) = e;
   r.last = e;
   ++r.outstanding;
+  ++outstanding_;
   r.cpu_load += lanes_[at.lane].needs.cpus;
   if (at.unmet > 0) {
     ++r.waiting;
@@ -34,6 +35,7 @@ void scheduler::unlist_task(index e) {
   (at.next ? entries_[at.next].previous : r.last) = at.previous;
   at.previous = at.next = 0;
   --r.outstanding;
+  --outstanding_;
   r.cpu_load -= lanes_[at.lane].needs.cpus;
   if (at.unmet > 0) {
     --r.waiting;
@@ -165,7 +167,7 @@ void scheduler::refill(rank_t rank) {
   }
   // Dry while others have a line of tasks: ask the longest line for some.
   rank_state& r = ranks_[rank];
-  if (queued_ > 0 || r.cpu_load >= r.total.cpus) return;
+  if (queued_ > 0 || outstanding_ == r.outstanding || r.cpu_load >= r.total.cpus) return;
   std::optional<rank_t> victim = by_load().most();
   if (victim && *victim != rank) ask_recall(*victim);
 }

@@ -177,7 +177,7 @@ void scheduler::on_done(rank_t from, bytes_view record) {
   commit_encoded(e, encoded, from);
   if (!was_task) return;
   refill(from);
-  if (someone_is_idle()) ask_recall(from);
+  if (r.outstanding > 1 && someone_is_idle()) ask_recall(from);
 }
 
 void scheduler::on_count(rank_t from, bytes_view record) {

@@ -53,7 +53,7 @@ class scheduler {
   void drop_queued();
 
   // Tasks handed to ranks and not done; and of them the first few, for messages.
-  std::size_t assigned_tasks() const;
+  std::size_t assigned_tasks() const { return outstanding_; }
   std::vector<std::pair<object_id, rank_t>> some_assigned(std::size_t most) const;
 
   // For messages: a task's name, a rank's host.
@@ -227,6 +227,7 @@ class scheduler {
   std::uint32_t next_age_ = 0;
   load_order order_;  // save for load_changed_: by_load() works them in
   std::vector<rank_t> load_changed_;
+  std::size_t outstanding_ = 0;  // of all ranks
   std::unordered_map<std::string, object_id> names_;
   std::unordered_map<object_id, std::pair<std::string, std::string>> named_;  // actor -> name, class
   std::unordered_map<object_id, std::vector<rank_t>> where_asked_;            // who waits to hear where an actor is

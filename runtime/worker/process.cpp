@@ -63,7 +63,7 @@ std::string process::function_title(std::string_view pretty) {
 
 place process::reserve(std::size_t bytes) {
   if (closed()) throw_closed();
-  if (drops_wait_.load(std::memory_order_acquire)) turn at_the_pump(*this);  // what was just let go is used again
+  if (drops_wait()) turn at_the_pump(*this);  // what was just let go is used again
   if (std::optional<place> found = store_.try_reserve(bytes)) return *found;
   const std::uint32_t wanted = objectstore::heap::extents_for(bytes);
   auto refuse = [&](const std::string& why) {

@@ -78,8 +78,7 @@ class process {
   // Drives the runtime until done() or the deadline; done() is called with the pump, often. True if done. Throws
   // config_error when the session has ended, or ends meanwhile.
   bool wait_until(const std::function<bool()>& done, deadline until);
-  // Takes in what has come, once.
-  void poll();
+  void poll();  // takes in what has come, once
   // Asks the head and waits for the answer.
   base::buffer query(wire::query_kind kind, bytes_view body);
   std::string describe_timeout(object_id id);
@@ -90,8 +89,7 @@ class process {
   place reserve(std::size_t bytes);
   void free_place(std::uint64_t offset) noexcept;
 
-  // Threads of the runtime in this process.
-  std::size_t thread_count();
+  std::size_t thread_count();  // of the runtime in this process
 
   void start_threads();
   // Worker ranks: returns once the head has closed and all threads have ended.
@@ -100,8 +98,7 @@ class process {
   bool end_tasks(deadline until, std::string& names);
   void send_close();
   bool close_here(deadline until, std::string& names);
-  // Gives up on threads that still run: the process is about to end.
-  void abandon();
+  void abandon();  // gives up on threads that still run: the process is about to end
   // Rank 0: what is held although the program holds nothing; empty if nothing is.
   std::string leaks();
 
@@ -158,10 +155,13 @@ class process {
   bool step();
   void dispatch(rank_t from, bytes_view record);
   [[noreturn]] void throw_unknown(rank_t from, wire::message type) const;
-  void drain_local();
-  template <class Push>
-  void defer(Push&& push) noexcept;
+  void drain_local() {
+    if (!to_agent_.empty()) drain();
+  }
+  void drain();
+  void let_go() noexcept;
   void take_drops();
+  bool drops_wait() const { return drops_.load() || places_wait_.load(); }  // seq_cst: see helper.cpp
   void wake_others(bool by_helper);
   bool anything_waits();
   bool spin(std::uint64_t& until);
@@ -228,11 +228,11 @@ class process {
   std::vector<float> function_ns_;  // recent run time by function; unknown_ns before the first
   std::uint32_t runs_ = 0;
 
-  std::mutex drops_mutex_;
-  std::vector<agent::object*> drops_;  // guarded by drops_mutex_
-  std::atomic<bool> drops_wait_{false};
-  std::vector<std::uint64_t> freed_places_;  // guarded by drops_mutex_
-  std::vector<agent::object*> taken_drops_;
+  // What handles in any thread have let go of, until somebody at the pump takes it.
+  std::atomic<agent::object*> drops_{nullptr};  // a stack by object::next_dropped
+  std::atomic<bool> places_wait_{false};
+  std::mutex places_mutex_;
+  std::vector<std::uint64_t> freed_places_;  // guarded by places_mutex_
   std::vector<std::uint64_t> taken_places_;
 
   std::atomic<std::uint32_t> helper_word_{0};

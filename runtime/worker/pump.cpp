@@ -73,7 +73,7 @@ void process::leave() {
   drain_local();
   publish(wake::all);
   if (visits_ % visits_per_look == 0 && links_.anything_waits()) step();
-  if (drops_wait_.load(std::memory_order_acquire)) take_drops();  // pairs with defer()
+  if (drops_wait()) take_drops();
   // Counts may wait for company only where the helper will soon look.
   if (agent_.has_unsent_counts() && helper_.load() != helper_mode::ticking) agent_.flush();
   drain_local();
@@ -86,7 +86,7 @@ void process::leave() {
 
 bool process::step() {
   bool any = false;
-  if (drops_wait_.load(std::memory_order_acquire)) {  // pairs with defer()
+  if (drops_wait()) {
     take_drops();
     any = true;
   }
@@ -115,7 +115,7 @@ void process::dispatch(rank_t from, bytes_view record) {
 }
 
 // What this rank's machines have for its agent, until they have no more to say.
-void process::drain_local() {
+void process::drain() {
   if (draining_) return;
   draining_ = true;
   while (!to_agent_.empty()) {
@@ -133,43 +133,48 @@ void process::drain_local() {
 }
 
 void process::take_drops() {
-  {
-    std::lock_guard lock(drops_mutex_);
-    taken_drops_.swap(drops_);
-    taken_places_.swap(freed_places_);
-    drops_wait_.store(false, std::memory_order_relaxed);  // relaxed: whoever sets it holds the lock
+  for (agent::object* o = drops_.exchange(nullptr); o;) {
+    agent::object* next = o->next_dropped;  // it may be dropped anew as soon as the agent has heard
+    agent_.dropped(*o);
+    o = next;
   }
-  for (agent::object* o : taken_drops_) agent_.dropped(*o);
+  if (!places_wait_.load(std::memory_order_acquire)) return;  // pairs with free_place
+  {
+    std::lock_guard lock(places_mutex_);
+    taken_places_.swap(freed_places_);
+    places_wait_.store(false, std::memory_order_relaxed);  // relaxed: whoever sets it holds the lock
+  }
   for (std::uint64_t offset : taken_places_) store_.free(offset, agent_out_);
-  taken_drops_.clear();
   taken_places_.clear();
 }
 
 // For handles that go: in any thread, and in one that has the pump. The helper or the next visit works it off.
-template <class Push>
-void process::defer(Push&& push) noexcept {
-  if (closed()) return;
-  {
-    std::lock_guard lock(drops_mutex_);
-    push();
-    drops_wait_.store(true);  // seq_cst, as the load below: the helper looks again after it has stopped ticking
-  }
+// seq_cst here and before: the helper looks once more after it has stopped ticking.
+void process::let_go() noexcept {
   if (helper_.load() == helper_mode::ticking) return;
   if (holder_.load(std::memory_order_relaxed) == &current()) return;  // relaxed: see enter. It will leave().
   turn at_the_pump(*this);
 }
 
 void process::dropped(agent::object& o) noexcept {
-  defer([&] { drops_.push_back(&o); });
+  if (closed()) return;
+  o.next_dropped = drops_.load(std::memory_order_relaxed);  // relaxed: the exchange checks it
+  while (!drops_.compare_exchange_weak(o.next_dropped, &o)) {
+  }
+  let_go();
 }
 
 void process::free_place(std::uint64_t offset) noexcept {
-  defer([&] { freed_places_.push_back(offset); });
+  if (closed()) return;
+  {
+    std::lock_guard lock(places_mutex_);
+    freed_places_.push_back(offset);
+    places_wait_.store(true);
+  }
+  let_go();
 }
 
-bool process::anything_waits() {
-  return links_.anything_waits() || drops_wait_.load(std::memory_order_acquire);  // pairs with defer()
-}
+bool process::anything_waits() { return links_.anything_waits() || drops_wait(); }
 
 // What was sent becomes visible; programs that were held back hear when receivers have caught up.
 void process::publish(wake whom) {
