@@ -1,6 +1,7 @@
 // What the head does on each message from a rank.
 #include <fmt/format.h>
 
+#include "runtime/base/running_mean.h"
 #include "runtime/scheduler/scheduler.h"
 
 namespace rota::scheduler {
@@ -168,7 +169,7 @@ void scheduler::on_done(rank_t from, bytes_view record) {
   if (head.served > 0) std::memcpy(scratch_serves_.data(), served.data(), served.size());
   bool was_task = entries_[e].state == stage::assigned;
   if (was_task) {
-    r.task_ns += (static_cast<float>(head.nanoseconds) - r.task_ns) * 0.05f;
+    r.task_ns = base::moved_mean(std::max(r.task_ns, 1.0f), static_cast<float>(head.nanoseconds), 0.05f);
     if (++r.dones % 16 == 0) r.deep = depth(r);
     unlist_task(e);
     if (!(entries_[e].flags & is_actor) || value.kind == wire::value_kind::failed) give_needs(e, from);

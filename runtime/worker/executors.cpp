@@ -9,6 +9,7 @@
 #include "runtime/base/clock.h"
 #include "runtime/base/futex.h"
 #include "runtime/base/log.h"
+#include "runtime/base/running_mean.h"
 #include "runtime/base/thrown.h"
 #include "runtime/worker/cores.h"
 #include "runtime/worker/process.h"
@@ -144,6 +145,8 @@ void process::run(agent::work& w) {
   if (sentinel_ == sleeper::none) {
     if (unknown_or_long && !idle_.empty()) unpark(*idle_.back());  // takes over the doorbell
     ensure_helper();
+  } else if (links_.wakes_owed()) {
+    call_helper();  // if this one runs long after all
   }
   unlock();
 
@@ -210,8 +213,8 @@ std::string_view process::title_of(const agent::work& w) const {
 
 void process::note_time(std::uint32_t function, std::uint64_t nanoseconds) {
   float& known = function_ns_[function];
-  if (known == unknown_ns) known = static_cast<float>(nanoseconds);
-  known += (static_cast<float>(nanoseconds) - known) * 0.1f;
+  if (known == unknown_ns) known = std::max(static_cast<float>(nanoseconds), 1.0f);
+  known = base::moved_mean(known, static_cast<float>(nanoseconds), 0.1f);
 }
 
 // A task that waits lets an unstarted child of its own run on its stack. Called with the pump.

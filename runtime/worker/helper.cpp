@@ -14,12 +14,20 @@ void process::ensure_helper() {
   const helper_mode was = helper_.load();
   if (was == helper_mode::ticking || sentinel_ == sleeper::helper) return;
   helper_ = helper_mode::ticking;
-  if (was == helper_mode::parked) {
+  if (was != helper_mode::sentinel) {
     helper_word_.fetch_add(1);
     base::futex_wake(helper_word_, 1);
   } else {
     mpi::ring(links_.own_bell());  // it sleeps on a doorbell that others have used since, and hears no more
   }
+}
+
+// The helper looks once, a tick from now: for what may wait for company meanwhile.
+void process::call_helper() {
+  if (helper_.load() != helper_mode::parked) return;
+  helper_ = helper_mode::called;
+  helper_word_.fetch_add(1);
+  base::futex_wake(helper_word_, 1);
 }
 
 // One look of the helper, with the pump. `seen`: the visits that it knows of.
@@ -67,7 +75,11 @@ void process::helper_main(const std::stop_token& stop) {
     }
     for (executor& e : ended) e.thread.join();
     if (stop.stop_requested()) return;
-    if (mode == helper_mode::parked) base::futex_wait(helper_word_, value);
+    if (mode == helper_mode::parked) {
+      base::futex_wait(helper_word_, value);
+      value = helper_word_.load();
+      if (helper_.load() == helper_mode::called) base::futex_wait(helper_word_, value, tick);
+    }
     if (mode == helper_mode::ticking) base::futex_wait(helper_word_, value, tick);
   }
 }

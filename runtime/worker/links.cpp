@@ -4,16 +4,12 @@
 
 namespace rota::detail {
 
-namespace {
-
 wake need_of(bytes_view record) {
   const wire::message type = wire::type_of(record);
   if (type == wire::message::count) return wake::all;
   if (type != wire::message::done) return wake::urgent;
   return base::cursor(record).get<wire::done_head>().served > 0 ? wake::all : wake::wanted;
 }
-
-}  // namespace
 
 links::links(mpi::node_window& window, std::vector<rank_t> ranks, int self)
     : window_(window), self_(self), self_rank_(ranks[static_cast<std::size_t>(self)]), peers_(ranks.size()) {

@@ -13,6 +13,7 @@ namespace rota::detail {
 // Which receivers are woken for what they are sent, if they sleep: those of messages that somebody acts on; also those
 // that hear of a result that nobody has got yet; or all, also for what is only kept in books.
 enum class wake : std::uint8_t { all, wanted, urgent };
+wake need_of(bytes_view record);
 
 // The links of one rank: a mailbox to and from each other rank of the node, and a queue to itself. Used by the thread
 // that holds the pump. send() never blocks: what finds no room waits here, and throttled() tells programs to slow down.

@@ -82,8 +82,7 @@ class process {
   // Asks the head and waits for the answer.
   base::buffer query(wire::query_kind kind, bytes_view body);
   std::string describe_timeout(object_id id);
-  // Waits while receivers are so far behind that more calls would only pile up.
-  void throttle();
+  void throttle();  // waits while receivers are so far behind that more calls would only pile up
   bool throttled() const { return throttled_.load(std::memory_order_relaxed); }
 
   place reserve(std::size_t bytes);
@@ -92,8 +91,7 @@ class process {
   std::size_t thread_count();  // of the runtime in this process
 
   void start_threads();
-  // Worker ranks: returns once the head has closed and all threads have ended.
-  void serve();
+  void serve();  // worker ranks: returns once the head has closed and all threads have ended
   // Rank 0, in this order: drops what waits and lets what runs end; tells the others; ends its own threads.
   bool end_tasks(deadline until, std::string& names);
   void send_close();
@@ -114,7 +112,7 @@ class process {
     bool exited = false;
   };
   enum class sleeper : std::uint8_t { none, executor, client, helper };
-  enum class helper_mode : std::uint8_t { parked, ticking, sentinel };
+  enum class helper_mode : std::uint8_t { parked, called, ticking, sentinel };
 
   // Holds the pump; gives it back with everything sent.
   class turn {
@@ -174,6 +172,7 @@ class process {
 
   // helper.cpp
   void ensure_helper();
+  void call_helper();
   void helper_main(const std::stop_token& stop);
   helper_mode help(std::uint64_t& seen);
 
@@ -224,6 +223,7 @@ class process {
   std::uint32_t in_get_ = 0;     // executors whose task waits
   std::uint32_t live_executors_ = 0;
   std::uint64_t owed_since_ = 0;
+  wake heard_ = wake::all;  // the strongest of what has come since a client last looked
   static constexpr float unknown_ns = 1e9f;
   std::vector<float> function_ns_;  // recent run time by function; unknown_ns before the first
   std::uint32_t runs_ = 0;

@@ -15,7 +15,7 @@ namespace rota::detail {
 namespace {
 
 constexpr std::uint64_t spin_ns = 20'000;
-constexpr std::uint64_t crowded_spin_ns = 5'000;
+constexpr std::uint64_t crowded_spin_ns = 20'000;
 
 #if defined(__x86_64__)
 inline void relax() { _mm_pause(); }
@@ -102,6 +102,7 @@ bool process::step() {
 }
 
 void process::dispatch(rank_t from, bytes_view record) {
+  heard_ = std::max(heard_, need_of(record));
   wire::message type = wire::type_of(record);
   if (head_ && wire::for_head(type)) return head_->receive(from, record);
   if (agent_.receive(from, record)) return;
@@ -223,7 +224,7 @@ bool process::spin(std::uint64_t& until) {
   if (until == 0) until = base::now_ns() + (setup_.crowded ? crowded_spin_ns : spin_ns);
   for (int look = 1;; ++look) {
     if (anything_waits()) {
-      until = 0;
+      if (!setup_.crowded) until = 0;
       return true;
     }
     constexpr int looks_per_clock = 16;
@@ -322,6 +323,7 @@ bool process::wait_until(const std::function<bool()>& done, deadline until) {
       continue;
     }
     wake_others(false);
+    if (std::exchange(heard_, wake::all) != wake::all) spin_until = 0;
     if (spin(spin_until)) continue;
     spin_until = 0;
     if (task.job) agent_.blocked(task.job, true);

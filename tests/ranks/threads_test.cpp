@@ -222,6 +222,43 @@ TEST(reachable, while_the_driver_submits_without_end) {
   }));
 }
 
+int wait_for_note(const std::string& until) {
+  hold_slot_until(until);
+  return 1;
+}
+int pass_or_wait(int x, const std::string& until) {
+  if (!until.empty()) hold_slot_until(until);
+  return x + 1;
+}
+
+// The function is known to be short, so the head is not woken for the first result, whose consumer runs long; another
+// thread of that rank sleeps.
+TEST(reachable, a_result_comes_though_its_consumer_runs_long) {
+  note_folder notes;
+  for (unsigned rank : workers()) {
+    const auto there = remote<pass_or_wait>.with({.where = rota::on_rank(rank)});
+    ref<int> chain = there(0, "");
+    for (int i = 0; i < 200; ++i) chain = there(chain, "");
+    EXPECT_EQ(chain.get(), 201);
+    for (int round = 0; round < 5; ++round) {
+      const std::string name = std::to_string(rank) + "." + std::to_string(round);
+      const std::string begin = notes["begin" + name], end = notes["end" + name];
+      const ref<int> gate = remote<wait_for_note>.with({.where = rota::on_rank(rank)})(begin);
+      const ref<int> first = there(gate, "");
+      const ref<int> second = there(first, end);
+      std::jthread opens([&] {
+        std::this_thread::sleep_for(20ms);  // meanwhile all that can sleep sleeps
+        write_note(begin);
+      });
+      const auto asked = std::chrono::steady_clock::now();
+      EXPECT_EQ(first.get(5s), 2);
+      EXPECT_LT(std::chrono::steady_clock::now() - asked, 2s);
+      write_note(end);
+      EXPECT_EQ(second.get(), 3);
+    }
+  }
+}
+
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 TEST(idle, threads_that_looked_for_work_together_all_sleep) {

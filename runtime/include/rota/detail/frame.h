@@ -20,9 +20,12 @@ class call_frame {
       if constexpr (is_array<T>) return take_inline_array<T>();
       return decode<T>(reader_);
     }
-    object* from = deps_[next_dep_++];
-    retain(from);
-    handle held = handle::adopt(from);
+    object* from = deps_[next_dep_++];  // is there while the task is; only an array may stay longer
+    handle held;
+    if constexpr (is_array<T>) {
+      retain(from);
+      held = handle::adopt(from);
+    }
     return decode_value<T>(held, bytes_of(from));
   }
 
