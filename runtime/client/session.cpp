@@ -73,8 +73,8 @@ void start_watch(open_session& s) {
 // do not come at the same moment even where no task has any time.
 void leave_world(open_session& s, std::chrono::nanoseconds left) {
   const auto limit = std::max<std::chrono::nanoseconds>(left, std::chrono::seconds(1));
-  s.watch.reset();
   s.world->meet(limit);
+  s.watch.reset();  // from here on ranks may go
   s.window->close();
   s.world->finish(limit);
 }
@@ -87,9 +87,13 @@ void abandon(open_session& s) {
   s.world->abandon();
 }
 
+std::string too_long(std::chrono::nanoseconds limit, const std::string& running) {
+  return fmt::format("shutdown_timeout ({:g} s) is over and still running: {}; the run ends without it",
+                     std::chrono::duration<double>(limit).count(), running);
+}
+
 void give_up(open_session& s, std::chrono::nanoseconds limit, const std::string& running) {
-  base::log().error("shutdown_timeout ({:g} s) is over and still running: {}; the run ends without it",
-                    std::chrono::duration<double>(limit).count(), running);
+  base::log().error("{}", too_long(limit, running));
   abandon(s);
 }
 
@@ -144,10 +148,18 @@ open_session& open(std::unique_ptr<mpi::world> world, joining_result asked) {
   return *s;
 }
 
-// A worker, until the head closes.
+// A worker, until the head closes. The head gives up first and speaks for all; where it does not, this rank does.
 void serve_until_closed(open_session& s) {
-  s.rank->serve();
-  leave_world(s, s.values.shutdown_timeout);
+  constexpr std::chrono::nanoseconds head_start = std::chrono::seconds(2), most = std::chrono::hours(24 * 365);
+  const std::chrono::nanoseconds limit = std::min<std::chrono::nanoseconds>(s.values.shutdown_timeout, most);
+  std::string running;
+  try {
+    if (!s.rank->serve(limit + head_start, running)) throw error(too_long(limit, running));
+    leave_world(s, limit + head_start);
+  } catch (const error&) {
+    if (s.window->is_open() && run_ends(s).load() == yes) leave_lost(s);
+    throw;
+  }
 }
 
 // A worker whose rank 0 throws the same, so that all of them can leave MPI: what agree() refuses, and a node without

@@ -136,16 +136,15 @@ void process::ask_for_kept_extents() {
   }
 }
 
-// A worker's main thread: sleeps until the head says close, then lets what runs end.
-void process::serve() {
+// A worker's main thread: sleeps until the head says close, then lets what runs end, for `limit` at most.
+bool process::serve(std::chrono::nanoseconds limit, std::string& names) {
   while (close_asked_.load() == 0) base::futex_wait(close_asked_, 0);
-  std::string names;
-  close_here(std::nullopt, names);
+  return close_here(std::chrono::steady_clock::now() + limit, names);
 }
 
-// What has not started is dropped, actors get their destructors, threads end. False if calls or destructors still ran
-// at the deadline; `names` then says so.
-bool process::close_here(deadline until, std::string& names) {
+// What has not started is dropped, actors get their destructors, threads end. False if something still ran at the
+// deadline; `names` then says what.
+bool process::close_here(std::chrono::steady_clock::time_point until, std::string& names) {
   ending_.store(true, std::memory_order_relaxed);
   visit([](agent::agent& a) { a.close(); });
   if (!wait_until([this] { return agent_.idle() && !links_.clogged(); }, until)) {
@@ -155,14 +154,22 @@ bool process::close_here(deadline until, std::string& names) {
     return false;
   }
   stop_threads();
-  std::uint32_t waiting = 0;
-  do {  // threads of the program that wait for a value hear that there will be none
-    turn at_the_pump(*this);
-    closed_.store(true, std::memory_order_release);  // pairs with closed()
-    tell_clients();
-    waiting = clients_;
-  } while (waiting > 0 && (std::this_thread::sleep_for(std::chrono::milliseconds(1)), true));
-  return true;
+  for (;;) {  // threads of the program that wait for a value hear that there will be none
+    std::uint32_t waiting = 0;
+    {
+      turn at_the_pump(*this);
+      closed_.store(true, std::memory_order_release);  // pairs with closed()
+      tell_clients();
+      waiting = clients_;
+    }
+    if (waiting == 0) return true;
+    if (std::chrono::steady_clock::now() >= until) {
+      names =
+          fmt::format("{} threads of the program in get or wait on rank {} ({})", waiting, setup_.rank, setup_.host);
+      return false;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void process::abandon() {

@@ -89,13 +89,13 @@ class process {
   void free_place(std::uint64_t offset) noexcept;
 
   std::size_t thread_count();  // of the runtime in this process
-
   void start_threads();
-  void serve();  // worker ranks: returns once the head has closed and all threads have ended
+  // Worker ranks: returns once the head has closed and all threads have ended; false as close_here.
+  bool serve(std::chrono::nanoseconds limit, std::string& names);
   // Rank 0, in this order: drops what waits and lets what runs end; tells the others; ends its own threads.
   bool end_tasks(deadline until, std::string& names);
   void send_close();
-  bool close_here(deadline until, std::string& names);
+  bool close_here(std::chrono::steady_clock::time_point until, std::string& names);
   void abandon();  // gives up on threads that still run: the process is about to end
   // Rank 0: what is held although the program holds nothing; empty if nothing is.
   std::string leaks();

@@ -34,6 +34,16 @@ expect_count err 1 "rota: error: shutdown_timeout.*calls or destructors of actor
 [[ $took -lt 20000 ]] || say "took $took ms"
 expect_nothing_left
 
+for round in 1 2 3; do
+  fresh "rank 1 comes too late to the end, $round" # rank 0 says so, and nobody else
+  run 3 "$program" --rota-shutdown-timeout=1s late_actor_elsewhere
+  expect_failure
+  expect_count err 1 "rota: error: the session did not end cleanly: rank 0 waited in vain.* rank 1 "
+  expect_count err 1 "rota: error"
+  [[ $took -lt 20000 ]] || say "took $took ms"
+  expect_nothing_left
+done
+
 fresh "rank 1 stays away when the window is closed"
 run 2 "$late" --rota-shutdown-timeout=1s
 expect_line out "rank 0 is still there"

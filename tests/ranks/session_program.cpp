@@ -233,8 +233,9 @@ int run(const std::string& way, const std::string& folder) {
     static auto kept = rota::actor<greeter>(folder + "/destroyed");
     kept.call<&greeter::greet>().get();
   }
-  if (way == "late_actor") {
-    static auto kept = rota::actor<late>.with({.where = rota::on_rank(0)})();
+  if (way == "late_actor" || way == "late_actor_elsewhere") {
+    const unsigned there = way == "late_actor" ? 0 : 1;
+    static auto kept = rota::actor<late>.with({.where = rota::on_rank(there)})();
     kept.call<&late::greet>().get();
   }
   if (way == "throw") throw std::runtime_error("left main by an exception");

@@ -34,7 +34,8 @@ TEST(id_map, holds_what_was_set_and_not_erased) {
   for (std::uint64_t i = 1; i <= 1000; ++i) map.set(make_id(rank_of(i), i), static_cast<int>(i));
   for (std::uint64_t i = 1; i <= 1000; i += 2) map.erase(make_id(rank_of(i), i));
   EXPECT_EQ(map.size(), 500u);
-  for (std::uint64_t i = 1; i <= 1000; ++i) EXPECT_EQ(map.find(make_id(rank_of(i), i)), i % 2 ? 0 : static_cast<int>(i));
+  for (std::uint64_t i = 1; i <= 1000; ++i)
+    EXPECT_EQ(map.find(make_id(rank_of(i), i)), i % 2 ? 0 : static_cast<int>(i));
   for (std::uint64_t i = 2; i <= 1000; i += 2) {
     EXPECT_EQ(map.find_or_add(make_id(rank_of(i), i), [] { return -1; }), std::make_pair(static_cast<int>(i), false));
     map.erase(make_id(rank_of(i), i));
