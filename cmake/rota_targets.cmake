@@ -17,7 +17,8 @@ endif()
 function(rota_folder name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINKS")
   add_library(${name} OBJECT ${arg_SOURCES})
-  set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  set_target_properties(${name} PROPERTIES
+    POSITION_INDEPENDENT_CODE ON UNITY_BUILD ${ROTA_UNITY} UNITY_BUILD_BATCH_SIZE 0)
   # What the library calls is its own: without this every call inside it could be replaced from outside, and is slow.
   target_compile_options(${name} PRIVATE -fno-semantic-interposition)
   target_link_libraries(${name} PUBLIC rota_flags ${arg_LINKS})

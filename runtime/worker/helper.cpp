@@ -24,7 +24,12 @@ void process::ensure_helper() {
 
 // The helper looks once, a tick from now: for what may wait for company meanwhile.
 void process::call_helper() {
-  if (helper_.load() != helper_mode::parked) return;
+  const helper_mode was = helper_.load();
+  if (was == helper_mode::sentinel) {  // it sleeps on the doorbell, alone or beside whoever took that over
+    helper_ = helper_mode::ticking;
+    return mpi::ring(links_.own_bell());
+  }
+  if (was != helper_mode::parked) return;
   helper_ = helper_mode::called;
   helper_word_.fetch_add(1);
   base::futex_wake(helper_word_, 1);

@@ -231,8 +231,8 @@ int pass_or_wait(int x, const std::string& until) {
   return x + 1;
 }
 
-// The function is known to be short, so the head is not woken for the first result, whose consumer runs long; another
-// thread of that rank sleeps.
+// The function is known to be short, so the head is not woken for the first result, whose consumer runs long. The other
+// slot of that rank is free, so that its thread sleeps on the doorbell; or it is busy, and the helper does.
 TEST(reachable, a_result_comes_though_its_consumer_runs_long) {
   note_folder notes;
   for (unsigned rank : workers()) {
@@ -240,9 +240,11 @@ TEST(reachable, a_result_comes_though_its_consumer_runs_long) {
     ref<int> chain = there(0, "");
     for (int i = 0; i < 200; ++i) chain = there(chain, "");
     EXPECT_EQ(chain.get(), 201);
-    for (int round = 0; round < 5; ++round) {
+    for (int round = 0; round < 6; ++round) {
       const std::string name = std::to_string(rank) + "." + std::to_string(round);
       const std::string begin = notes["begin" + name], end = notes["end" + name];
+      ref<int> other_slot;
+      if (round % 2) other_slot = remote<wait_for_note>.with({.where = rota::on_rank(rank)})(end);
       const ref<int> gate = remote<wait_for_note>.with({.where = rota::on_rank(rank)})(begin);
       const ref<int> first = there(gate, "");
       const ref<int> second = there(first, end);
@@ -255,6 +257,9 @@ TEST(reachable, a_result_comes_though_its_consumer_runs_long) {
       EXPECT_LT(std::chrono::steady_clock::now() - asked, 2s);
       write_note(end);
       EXPECT_EQ(second.get(), 3);
+      if (other_slot) {
+        EXPECT_EQ(other_slot.get(), 1);
+      }
     }
   }
 }

@@ -5,6 +5,8 @@
 
 #include <chrono>
 
+#include "runtime/base/running_mean.h"
+
 namespace {
 
 using rota::make_id;
@@ -58,6 +60,17 @@ TEST(id_map, ids_that_come_and_go) {
     EXPECT_EQ(map.find(make_id(1, i)), 0);
     EXPECT_EQ(map.size(), 0u);
   }
+}
+
+// A task that the kernel put aside must not pass for the rule; one that is long is known as such after a few runs.
+TEST(running_mean, follows_but_does_not_jump) {
+  float mean = 200;
+  mean = rota::base::moved_mean(mean, 4e6f, 0.1f);
+  EXPECT_LE(mean, 2'000);
+  for (int i = 0; i < 60; ++i) mean = rota::base::moved_mean(mean, 200, 0.1f);
+  EXPECT_LT(mean, 210);
+  for (int i = 0; i < 5; ++i) mean = rota::base::moved_mean(mean, 1e9f, 0.1f);
+  EXPECT_GT(mean, 50'000);
 }
 
 }  // namespace
