@@ -77,12 +77,6 @@ class mailbox_writer {
     published_ = write_;
   }
 
-  // Published bytes that the consumer has not given back: what it has not read, and up to a quarter of the ring more.
-  std::uint64_t held_bytes() {
-    refresh_head(0);
-    return published_ - head_;
-  }
-
   // A producer that would sleep for room says so first: want_room(true); try_reserve again; only then sleep on its own
   // doorbell. The consumer's pop() then tells when to ring it. want_room(false) when it sleeps no longer.
   void want_room(bool wanted) {

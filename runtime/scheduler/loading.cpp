@@ -182,9 +182,9 @@ index scheduler::next_for(rank_t rank) const {
       if (l.ripe.first && l.needs.cpus <= r.room.cpus) return l.ripe.first;
     }
   }
-  const std::vector<std::uint32_t>* sources[] = {&ranks_[rank].pinned, nullptr, &open_lanes_};
+  const std::vector<std::uint32_t>* sources[] = {&r.pinned, nullptr, &open_lanes_};
   if (!node_lanes_.empty()) {
-    auto node = node_lanes_.find(ranks_[rank].node);
+    auto node = node_lanes_.find(r.node);
     if (node != node_lanes_.end()) sources[1] = &node->second;
   }
   index best = 0;

@@ -75,6 +75,17 @@ std::uint32_t scheduler::lane_of(const wire::spawned_head& head, base::cursor& c
   return intern({std::move(text), head.priority, where, near ? 0 : head.target}, needs, head.needs);
 }
 
+// A task that `from` has submitted; scratch_ has what a rank needs to run it.
+void scheduler::begin_task(index e, std::uint32_t function, std::uint32_t lane_id, rank_t from) {
+  entry& made = entries_[e];
+  made.function = function;
+  made.lane = lane_id;
+  made.state = stage::waiting;
+  made.flags |= is_task | wants_push;
+  made.task = blob(scratch_.view());
+  add_account(e, from);
+}
+
 void scheduler::on_spawned(rank_t from, bytes_view record) {
   base::cursor cursor(record);
   auto head = cursor.get<wire::spawned_head>();
@@ -85,10 +96,7 @@ void scheduler::on_spawned(rank_t from, bytes_view record) {
   ++counters_.spawned;
   entry& made = entries_[e];
   bool killed = made.flags & actor_over;  // the kill overtook this
-  made.function = head.function;
-  made.lane = lane_id;
-  made.state = stage::waiting;
-  made.flags |= static_cast<std::uint8_t>(is_task | wants_push | ((head.flags & wire::spawn_actor) ? is_actor : 0));
+  if (head.flags & wire::spawn_actor) made.flags |= is_actor;
   scratch_.clear();
   scratch_.put(spawned_rest{head.parent, head.mask, head.name, head.bytes});
   scratch_.append(cursor.take(head.name + std::size_t{head.bytes}));
@@ -96,8 +104,7 @@ void scheduler::on_spawned(rank_t from, bytes_view record) {
     made.flags |= has_near;
     scratch_.put(head.target);
   }
-  made.task = blob(scratch_.view());
-  add_account(e, from);
+  begin_task(e, head.function, lane_id, from);
   // Edges are prepended: from last to first, so that a walk meets them in the order of the arguments.
   for (std::size_t i = head.held; i-- > 0;) add_edge(e, wire::id_at(held, i), edge_held);
   for (std::size_t i = head.deps; i-- > 0;) add_edge(e, wire::id_at(deps, i), edge_dep);
@@ -133,13 +140,7 @@ void scheduler::on_spawned_all(rank_t from, bytes_view record) {
     scratch_.put(spawned_rest{head.parent, 0, 0, size});
     scratch_.append(cursor.take(size));
     index e = touch(head.first + i);
-    entry& made = entries_[e];
-    made.function = head.function;
-    made.lane = lane_id;
-    made.state = stage::waiting;
-    made.flags |= static_cast<std::uint8_t>(is_task | wants_push);
-    made.task = blob(scratch_.view());
-    add_account(e, from);
+    begin_task(e, head.function, lane_id, from);
     place(e);
   }
 }

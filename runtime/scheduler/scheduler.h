@@ -130,6 +130,7 @@ class scheduler {
   // messages.cpp: one function a message
   void on_spawned(rank_t from, bytes_view record);
   void on_spawned_all(rank_t from, bytes_view record);
+  void begin_task(index e, std::uint32_t function, std::uint32_t lane_id, rank_t from);
   std::uint32_t lane_of(const wire::spawned_head& head, base::cursor& cursor);
   std::uint32_t common_lane();
   void on_done(rank_t from, bytes_view record);

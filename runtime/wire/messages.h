@@ -183,7 +183,7 @@ struct free_place_head {
 };
 
 // query: rank -> head; reply: head -> rank. Then: bytes, by kind.
-enum class query_kind : std::uint8_t { claim_name, find_name, nodes, totals, available };
+enum class query_kind : std::uint8_t { claim_name, find_name, nodes };
 struct query_head {
   message type = message::query;
   query_kind kind = query_kind::nodes;
