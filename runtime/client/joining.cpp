@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "mpi/hang_guard.h"
 #include "runtime/base/memory.h"
 #include "runtime/client/settings.h"
 #include "runtime/worker/cores.h"
@@ -191,7 +192,9 @@ void finalize_quietly() noexcept {
   int initialised = 0, finalised = 0;
   MPI_Initialized(&initialised);
   MPI_Finalized(&finalised);
-  if (initialised && !finalised) MPI_Finalize();
+  if (!initialised || finalised) return;
+  const mpi::hang_guard guard(std::chrono::seconds(5), 2, {});
+  MPI_Finalize();
 }
 
 }  // namespace rota::detail

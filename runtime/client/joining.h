@@ -34,7 +34,8 @@ struct join_plan {
 // join_refused where executables differ.
 join_plan agree(const mpi::world& world, joining_result mine);
 
-// For a rank that may not join: leaves MPI if it can.
+// For a process that ends because it may not join: leaves MPI if it can, for a few seconds at most; then it ends with
+// status 2, since a rank may have gone without it.
 void finalize_quietly() noexcept;
 
 }  // namespace rota::detail

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "mpi/hang_guard.h"
 #include "mpi/process_watch.h"
 #include "mpi/window.h"
 #include "mpi/world.h"
@@ -75,6 +76,13 @@ void leave_world(open_session& s, std::chrono::nanoseconds left) {
   const auto limit = std::max<std::chrono::nanoseconds>(left, std::chrono::seconds(1));
   s.world->meet(limit);
   s.watch.reset();  // from here on ranks may go
+  // Longer than finish() waits by itself, and than a late rank takes: only for what would have no end.
+  constexpr std::chrono::nanoseconds longest = std::chrono::hours(24);
+  const auto last = std::min(limit, longest) + std::chrono::seconds(10);
+  const rank_t self = s.world->rank();
+  const mpi::hang_guard guard(last, 1,
+                              fmt::format("rank {} ({}) waited {:g} s in MPI's end for a rank that is gone", self,
+                                          s.world->facts(self).host, std::chrono::duration<double>(last).count()));
   s.window->close();
   s.world->finish(limit);
 }
@@ -200,6 +208,8 @@ std::size_t runtime_threads() { return running_instance().thread_count(); }
 
 session init(int& argc, char**& argv, config c) {
   detail::refuse_second_init();
+  int mpi_of_program = 0;
+  MPI_Initialized(&mpi_of_program);
   detail::joining_result asked = detail::read_settings(argc, argv, c);
   auto world = mpi::world::start(argc, argv);
   const bool worker = world->rank() != 0;
@@ -213,8 +223,10 @@ session init(int& argc, char**& argv, config c) {
     detail::serve_until_closed(s);
     std::exit(0);
   } catch (const std::exception& e) {
-    if (!worker) throw;
-    detail::end_worker(where, e);
+    if (worker) detail::end_worker(where, e);
+    // The program may go on; the others leave MPI now, and would wait for this rank.
+    if (!mpi_of_program && detail::refused_alike(e)) detail::finalize_quietly();
+    throw;
   }
 }
 

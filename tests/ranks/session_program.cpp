@@ -275,6 +275,10 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "join_refused: %s\n", e.what());
   } catch (const rota::config_error& e) {
     std::fprintf(stderr, "config_error: %s\n", e.what());
+    if (argc > 2 && std::string(argv[1]) == "refused_stays") {
+      write_note(std::string(argv[2]) + "/refused");
+      hold_slot_until(std::string(argv[2]) + "/go");
+    }
   } catch (const rota::out_of_memory& e) {
     std::fprintf(stderr, "out_of_memory: %s\n", e.what());
   } catch (const rota::error& e) {

@@ -38,6 +38,22 @@ for ranks in 0 1 3; do
   expect_nothing_left
 done
 
+fresh "a refused rank 0 that goes on does not keep the others"
+env "$mark" "$ROTA_LAUNCH" 3 "$program" refused_stays "$notes" --rota-cpu=3 >"$work/out" 2>"$work/err" &
+await "$notes/refused" || true
+left=3
+for ((i = 0; i < 1000 * factor && left > 1; ++i)); do
+  left=0
+  for pid in $(ours); do [[ $(readlink "/proc/$pid/exe" || true) == "$program" ]] && ((++left)); done
+  sleep 0.01
+done
+[[ $left == 1 ]] || say "$left ranks are there"
+touch "$notes/go"
+status=0
+wait $! || status=$?
+expect_status 2
+expect_nothing_left
+
 fresh "different executables"
 # shellcheck disable=SC2016 # expanded by the ranks
 run 2 sh -c 'if [ "$OMPI_COMM_WORLD_RANK" = 0 ]; then exec "$0"; else exec "$1"; fi' "$program" "$other"
