@@ -32,9 +32,10 @@ void agent::on_call(rank_t from, bytes_view record) {
   auto head = cursor.get<wire::call_head>();
   bytes_view deps = cursor.take(head.deps * sizeof(object_id));
   bytes_view held = cursor.take(head.held * sizeof(object_id));
+  const std::string_view name = head.flags & wire::call_named ? base::get_text_view(cursor) : std::string_view();
   index a = host_of(head.actor);  // the call may come before the head's ASSIGN
   if (!hosted_[a].failure.empty()) return return_failed(from, head.id, hosted_[a].failure.view());
-  index j = make_job(head.deps, head.held, {}, cursor.take(head.bytes));
+  index j = make_job(head.deps, head.held, name, cursor.take(head.bytes));
   job& made = jobs_[j];
   made.kind = job_kind::call;
   made.function = head.function;

@@ -33,6 +33,7 @@ void agent::call(object& result, object& actor, const submission& s) {
   for (object* o : pending.refs) hold(*o);
 
   wire::call_head head;
+  if (!s.name.empty()) head.flags = wire::call_named;
   head.function = s.function;
   head.actor = actor.id;
   head.id = result.id;
@@ -48,6 +49,7 @@ void agent::call(object& result, object& actor, const submission& s) {
   record.put(head);
   for (object* o : s.deps) record.put(o->id);
   for (object* o : s.held) record.put(o->id);
+  if (!s.name.empty()) base::put_text(record, s.name);
   record.append(s.bytes);
   if (to.rank != no_rank) return send(to.rank, record.view());
   to.unsent.emplace_back();

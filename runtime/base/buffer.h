@@ -99,10 +99,11 @@ inline void put_text(buffer& to, std::string_view text) {
   to.put(static_cast<std::uint32_t>(text.size()));
   to.append(text.data(), text.size());
 }
-inline std::string get_text(cursor& from) {
+inline std::string_view get_text_view(cursor& from) {  // into what the cursor reads
   const auto size = from.get<std::uint32_t>();
   const bytes_view text = from.take(size);
   return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
+inline std::string get_text(cursor& from) { return std::string(get_text_view(from)); }
 
 }  // namespace rota::base

@@ -215,6 +215,7 @@ handle call_actor(const handle& actor, const registration& method, const argumen
   if (how) needs_of(*how);  // throws for bad ones
   std::vector<object*> deps = pointers(args.deps());
   agent::submission s = submission_of(method, args, deps);
+  if (how) s.name = how->name;
   return submit_with(p, [&](agent::agent& a, object& result) { a.call(result, *actor.get(), s); });
 }
 

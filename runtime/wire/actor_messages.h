@@ -15,11 +15,13 @@ struct actor_at_head {
   std::uint32_t spare2 = 0;
 };
 
-// caller -> actor's rank. Then: deps ids, held ids, bytes. The calls of one caller, which is a task, another call or
-// (0) a program's own thread, run in the order of their sequence numbers.
+// caller -> actor's rank. Then: deps ids, held ids, with call_named the call's name (its size in 4 bytes, the text),
+// bytes. The calls of one caller, which is a task, another call or (0) a program's own thread, run in the order of
+// their sequence numbers.
 struct call_head {
   message type = message::call;
-  std::uint8_t spare[3] = {};
+  std::uint8_t flags = 0;
+  std::uint8_t spare[2] = {};
   std::uint32_t function = 0;
   object_id actor = 0;
   object_id id = 0;  // of the result
@@ -31,6 +33,7 @@ struct call_head {
   std::uint32_t held = 0;
   std::uint32_t bytes = 0;
 };
+inline constexpr std::uint8_t call_named = 1;  // few calls are: the others carry no size of a name
 
 // actor's rank -> caller. Then: the value. flags: returned_settled, the caller's hold on the call's refs may go;
 // otherwise a settle follows.

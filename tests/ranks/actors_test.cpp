@@ -94,6 +94,15 @@ TEST(actor, methods_may_be_const_noexcept_and_lvalue) {
   EXPECT_EQ(c.with({.name = "asked"}).call<&counter::value>().get(), 10);
 }
 
+TEST(actor, a_call_bears_the_name_that_it_is_given) {
+  auto c = actor<counter>(1);
+  EXPECT_EQ(c.with({.name = "asked"}).call<&counter::name>().get(), "asked");
+  EXPECT_EQ(c.call<&counter::name>().get(), "counter::name");
+  auto failed = c.with({.name = "doubtful"}).call<&counter::fail>(rota::put("words"));  // which it waits for
+  const auto e = thrown_by<rota::task_error>([&] { failed.get(); });
+  EXPECT_TRUE(contains(e.what(), "call doubtful on rank ") && contains(e.what(), "words")) << e.what();
+}
+
 struct animal {
   virtual ~animal() = default;
   virtual std::string sound() { return "?"; }

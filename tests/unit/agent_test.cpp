@@ -258,6 +258,34 @@ TEST_F(one_rank, a_call_may_come_before_its_actor) {
   finish(*w);
 }
 
+TEST_F(one_rank, a_call_bears_its_name_and_carries_no_more_where_it_has_none) {
+  make_actor();
+  object* actor = &agent_.adopt(actor_, true);
+  submission plain, named;
+  named.name = "doubtful";
+  plain.bytes = named.bytes = number(value_).data;
+  agent_.call(*fresh(), *actor, plain);
+  agent_.call(*fresh(), *actor, named);
+  buffer where;
+  wire::actor_at_head at;
+  at.actor = actor_;
+  at.rank = self;
+  where.put(at);
+  wire::put_value(where, {});
+  get(0, where);
+  const std::vector<letter> calls = out_.take(wire::message::call);
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0].record.size(), sizeof(wire::call_head) + plain.bytes.size());
+  for (std::string_view name : {"", "doubtful"}) {
+    get(self, calls[name.empty() ? 0 : 1].record);
+    std::optional<work> w = agent_.next();
+    ASSERT_TRUE(w);
+    EXPECT_EQ(w->name, name);
+    EXPECT_TRUE(std::ranges::equal(w->bytes, plain.bytes));
+    finish(*w);
+  }
+}
+
 TEST_F(one_rank, a_killed_actor_answers_until_nobody_can_name_it) {
   make_actor();
   get(0, about(wire::message::end_actor, actor_, wire::end_now));

@@ -136,8 +136,8 @@ class actor_handle {
     return ref<result>(detail::call_actor(handle_, code::entry, collected, options_.get()));
   }
 
-  // The same handle with options for its calls. A call takes no slot and waits for nothing but its turn: the options
-  // are checked as those of a task are, and change nothing.
+  // The same handle with options for its calls. Their name is what this_task() and errors call the call. It takes no
+  // slot and waits for nothing but its turn: the other options are checked as those of a task are, and change nothing.
   actor_handle with(options o) const {
     actor_handle changed = *this;
     changed.options_ = std::make_shared<const options>(std::move(o));
