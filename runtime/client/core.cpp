@@ -84,6 +84,14 @@ void throw_config(const char* what) { throw config_error(what); }
 
 std::size_t inline_limit() noexcept { return the_instance ? the_instance->values().inline_bytes : 4096; }
 place reserve_place(std::size_t bytes) { return running_instance().reserve(bytes); }
+void throw_too_many(std::size_t count, std::size_t each) {
+  process& p = running_instance();
+  require_open(p);
+  throw out_of_memory(
+      fmt::format("rank {} ({}): no room for {} values of {} bytes in the node's store of {} bytes: no memory has so "
+                  "many bytes; look where their number comes from",
+                  p.setup().rank, p.setup().host, count, each, p.store().extents() * objectstore::extent_bytes));
+}
 void give_back_place(std::uint64_t offset) noexcept { the_instance->free_place(offset); }
 
 bool is_ready(const object* o) {

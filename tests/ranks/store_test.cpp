@@ -3,6 +3,7 @@
 #include <rota/rota.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,19 @@ TEST(full_store, a_value_larger_than_the_store_is_refused_with_the_sizes) {
   EXPECT_TRUE(contains(full.what(), "1099511627776 bytes")) << full.what();
   EXPECT_TRUE(contains(full.what(), "of 67108864 bytes")) << full.what();
   EXPECT_THROW(rota::make_array<char>(65 * mebi), rota::out_of_memory);
+  EXPECT_EQ(size_of(made(mebi, 'x')), mebi);
+}
+
+TEST(full_store, an_array_of_absurd_length_is_refused_with_the_sizes) {
+  constexpr std::size_t most = std::numeric_limits<std::size_t>::max();
+  const auto full = thrown_by<rota::out_of_memory>([] { rota::make_array<double>(most); });
+  EXPECT_TRUE(contains(full.what(), "rank 0 (") && contains(full.what(), "of 67108864 bytes")) << full.what();
+  EXPECT_TRUE(contains(full.what(), "18446744073709551615 values of 8 bytes")) << full.what();
+  for (const std::size_t n : {most / 8, most / 8 + 1, most / 2}) {  // the first is a number of bytes
+    EXPECT_THROW(rota::make_array<double>(n), rota::out_of_memory) << n;
+  }
+  EXPECT_THROW(rota::make_array<char>(most), rota::out_of_memory);
+  EXPECT_THROW((remote<[](std::size_t n) { return rota::make_array<double>(n); }>(most).get()), rota::out_of_memory);
   EXPECT_EQ(size_of(made(mebi, 'x')), mebi);
 }
 

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <new>
 #include <span>
 #include <type_traits>
 #include <utility>
@@ -84,7 +83,7 @@ class array_builder {
 
   array_builder() noexcept = default;
   explicit array_builder(std::size_t n) : size_(n) {
-    if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) throw std::bad_alloc();
+    if (n > std::numeric_limits<std::size_t>::max() / sizeof(T)) detail::throw_too_many(n, sizeof(T));
     place_ = detail::reserve_place(n * sizeof(T));
   }
   array_builder(array_builder&& other) noexcept

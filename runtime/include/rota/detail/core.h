@@ -116,6 +116,7 @@ struct place {
   std::uint64_t offset = 0;
 };
 place reserve_place(std::size_t bytes);
+[[noreturn]] void throw_too_many(std::size_t count, std::size_t each);  // out_of_memory; each in bytes
 void give_back_place(std::uint64_t offset) noexcept;
 
 }  // namespace rota::detail
