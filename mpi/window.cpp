@@ -3,15 +3,13 @@
 #include <rota/error.h>
 #include <sys/mman.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
-#include <cerrno>
-#include <cstring>
 #include <new>
 #include <string>
+
+#include "runtime/base/pages.h"
 
 namespace rota::mpi {
 namespace {
@@ -49,13 +47,6 @@ std::uint64_t free_shared_memory() {
   throw out_of_memory("the object store and mailboxes of host " + w.facts(w.rank()).host + " need " +
                       std::to_string(needed) + " bytes of " + where + ", but only " + std::to_string(free) +
                       " are free: choose a smaller store with --rota-store=BYTES, or make room");
-}
-
-void touch(std::span<std::byte> pages) {
-  for (std::size_t at = 0; at < pages.size(); at += page_bytes) {
-    // Writes without changing what is there.
-    std::atomic_ref(*reinterpret_cast<unsigned char*>(pages.data() + at)).fetch_or(0, std::memory_order_relaxed);
-  }
 }
 
 }  // namespace
@@ -128,7 +119,7 @@ void node_window::map_shared(const world& w) {
 
 void node_window::prepare_slice(const world& w) {
   const std::size_t begin = layout_.slice(rank_);
-  int good = populate({base_ + begin, layout_.slice_end(rank_) - begin}) ? 1 : 0;
+  int good = base::populate(base_ + begin, layout_.slice_end(rank_) - begin) ? 1 : 0;
   check(MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, w.node_comm()), "MPI_Allreduce");
   if (good == 0) throw_no_room(w, shared_memory_folder, layout_.pool(), free_shared_memory());
   new (base_ + begin) doorbell;
@@ -154,20 +145,5 @@ ring_header* node_window::ring(int consumer, int producer) {
 mailbox_writer node_window::writer_to(int to) { return {ring(to, rank_), layout_.ring_capacity(to, rank_)}; }
 
 mailbox_reader node_window::reader_from(int from) { return {ring(rank_, from), layout_.ring_capacity(rank_, from)}; }
-
-bool populate(std::span<std::byte> pages) noexcept {
-  int rc = 0;
-  do {
-    rc = madvise(pages.data(), pages.size(), MADV_POPULATE_WRITE);
-  } while (rc != 0 && errno == EINTR);
-  if (rc == 0) return true;
-  if (errno != EINVAL) return false;
-  // Before Linux 5.14: nothing protects from a neighbour that takes the room between the look and the touch.
-  if (free_shared_memory() < pages.size()) return false;
-  touch(pages);
-  return true;
-}
-
-void discard(std::span<std::byte> pages) noexcept { madvise(pages.data(), pages.size(), MADV_REMOVE); }
 
 }  // namespace rota::mpi

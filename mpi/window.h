@@ -97,11 +97,4 @@ class node_window {
   MPI_Win win_ = MPI_WIN_NULL;  // null for a node of one rank, which maps its memory itself
 };
 
-// Gives each page of the range its memory now. False when the machine has none left (a store would have been SIGBUS).
-// REQUIRES: whole pages.
-[[nodiscard]] bool populate(std::span<std::byte> pages) noexcept;
-
-// Gives the pages' memory back to the machine, for all ranks; they read as zero then. REQUIRES: whole pages.
-void discard(std::span<std::byte> pages) noexcept;
-
 }  // namespace rota::mpi

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "objectstore/pages.h"
+#include "runtime/base/pages.h"
 
 namespace rota::detail {
 namespace {
@@ -49,7 +49,7 @@ void store_link::trim(std::size_t keep, wire::outbox& out) {
 void store_link::give_back_all(wire::outbox& out) { trim(0, out); }
 
 void store_link::give_back(objectstore::run r, wire::outbox& out) {
-  objectstore::release(pool_.data() + r.first * objectstore::extent_bytes, r.count * objectstore::extent_bytes);
+  base::release(pool_.data() + r.first * objectstore::extent_bytes, r.count * objectstore::extent_bytes);
   if (table_) return table_->give_back(self_, r);
   grant_head head;
   head.type = wire::message::give_back;
@@ -89,7 +89,7 @@ std::optional<grant_head> store_link::answer(std::uint32_t number) {
 
 bool store_link::adopt(objectstore::run granted) {
   std::byte* start = pool_.data() + granted.first * objectstore::extent_bytes;
-  if (!objectstore::populate(start, granted.count * objectstore::extent_bytes)) return false;
+  if (!base::populate(start, granted.count * objectstore::extent_bytes)) return false;
   std::lock_guard lock(mutex_);
   heap_.add(granted);
   return true;

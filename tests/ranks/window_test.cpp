@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "mpi/world.h"
+#include "runtime/base/pages.h"
 
 namespace {
 
@@ -167,7 +168,7 @@ TEST_F(window, memory_is_aligned_zero_and_seen_by_all) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pool.data()) % 4096, 0u);
 
   const auto extent = pool.subspan(me * extent_bytes, extent_bytes);
-  ASSERT_TRUE(populate(extent));
+  ASSERT_TRUE(rota::base::populate(extent.data(), extent.size()));
   for (std::size_t i = 0; i < extent_bytes; i += 4096) ASSERT_EQ(extent[i], std::byte{0});
   std::memset(extent.data(), static_cast<int>(me + 1), extent.size());
   std::memset(window_.notes(window_.rank()).data(), static_cast<int>(me + 1), notes_bytes);
@@ -183,7 +184,7 @@ TEST_F(window, memory_is_aligned_zero_and_seen_by_all) {
     EXPECT_TRUE(owner == window_.rank() || window_.reader_from(owner).empty());
   }
   world_->meet(patience);
-  discard(extent);
+  rota::base::release(extent.data(), extent.size());
   EXPECT_EQ(extent[0], std::byte{0});
   world_->meet(patience);
   for (int owner = 0; owner < window_.size(); ++owner) {

@@ -1,4 +1,4 @@
-#include "objectstore/pages.h"
+#include "runtime/base/pages.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-namespace rota::objectstore {
+namespace rota::base {
 namespace {
 
 const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
@@ -131,4 +131,4 @@ TEST(pages_release, gives_malloced_memory_back) {
 }
 
 }  // namespace
-}  // namespace rota::objectstore
+}  // namespace rota::base

@@ -1,4 +1,4 @@
-#include "objectstore/pages.h"
+#include "runtime/base/pages.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstdint>
 
-namespace rota::objectstore {
+namespace rota::base {
 namespace {
 
 // Since Linux 5.14; the C libraries of older systems have no name for it, though their kernel may know it.
@@ -85,4 +85,4 @@ void release(std::byte* start, std::size_t size) noexcept {
   if (madvise(first, length, MADV_REMOVE) != 0) madvise(first, length, MADV_DONTNEED);
 }
 
-}  // namespace rota::objectstore
+}  // namespace rota::base

@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-namespace rota::objectstore {
+namespace rota::base {
 
 // Makes every page that [start, start + size) touches present and writable, keeping what is in them, so that no later
 // store into it can die with SIGBUS. False where the system has no room for them (a full /dev/shm, the end of the
@@ -18,4 +18,4 @@ bool populate_by_touching(std::byte* start, std::size_t size) noexcept;
 // for every process that maps them. The partial pages at the ends stay. For shared windows and for private memory.
 void release(std::byte* start, std::size_t size) noexcept;
 
-}  // namespace rota::objectstore
+}  // namespace rota::base
