@@ -80,19 +80,19 @@ void check(int rc, const char* call) {
               "): " + std::string(text.data(), static_cast<std::size_t>(length)) + ", code " + std::to_string(rc));
 }
 
-std::unique_ptr<world> world::start(int& argc, char**& argv) {
+std::unique_ptr<world> world::start(int& argc, char**& argv, const std::string& advice) {
   if (flag_of(MPI_Finalized, "MPI_Finalized") != 0) {
     throw config_error("MPI was already finalized in this process: rota::init must come before MPI_Finalize");
   }
   std::unique_ptr<world> made(new world);
-  const std::uint64_t step_tasks = slurm_step_tasks();
+  const bool never_alone = !advice.empty() && !under_mpirun();
   made->launched_ = has_launcher();
   int provided = 0;
   if (flag_of(MPI_Initialized, "MPI_Initialized") != 0) {
     check(MPI_Query_thread(&provided), "MPI_Query_thread");
   } else {
     // Open MPI would end the process inside MPI_Init with advice of its own.
-    if (step_tasks > 1 && !made->launched_) throw config_error(slurm_mismatch(step_tasks));
+    if (never_alone && !made->launched_) throw config_error(advice);
     if (!made->launched_) prepare_singleton();
     const auto before = clock::now();
     check(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
@@ -103,9 +103,9 @@ std::unique_ptr<world> world::start(int& argc, char**& argv) {
   }
   require_threads(provided);
   made->settle_in(MPI_COMM_WORLD);
-  if (made->size() == 1 && step_tasks > 1) {
+  if (made->size() == 1 && never_alone) {
     made->finish(std::chrono::nanoseconds(0));
-    throw config_error(slurm_mismatch(step_tasks));
+    throw config_error(advice);
   }
   made->launched_ = made->launched_ || made->size() > 1;
   return made;

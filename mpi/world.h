@@ -31,8 +31,9 @@ class world {
  public:
   // Initialises MPI (MPI_THREAD_MULTIPLE) unless the program has: then that MPI is used and never finalized. Without a
   // launcher this process is a world of its own. Collective. Throws config_error when MPI gives less than
-  // MPI_THREAD_MULTIPLE, was finalized, or is a world of one inside a Slurm step of several tasks.
-  static std::unique_ptr<world> start(int& argc, char**& argv);
+  // MPI_THREAD_MULTIPLE, was finalized, or makes a world of one although that is wrong: `advice` says then what to do;
+  // it is empty where one rank is right, and does not count under mpirun.
+  static std::unique_ptr<world> start(int& argc, char**& argv, const std::string& advice = {});
 
   // For MPI programs with a main loop of their own: works on a duplicate of comm and never finalizes. Collective.
   static std::unique_ptr<world> adopt(MPI_Comm comm);

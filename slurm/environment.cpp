@@ -10,6 +10,10 @@ namespace {
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20;
 
+// The batch, extern, interactive and pending steps that Slurm makes by itself (slurm.h: SLURM_BATCH_SCRIPT and
+// neighbours) have numbers from here on; only real steps come from a user's srun.
+constexpr unsigned first_special_step = 0xffff'fff0;
+
 std::optional<std::string> text(const lookup& value_of, const char* name) {
   const char* value = value_of(name);
   if (value == nullptr || *value == '\0') return std::nullopt;
@@ -42,10 +46,25 @@ std::optional<std::size_t> environment::memory_on_node() const {
   return *memory_per_cpu * *cpus_on_node;
 }
 
+unsigned environment::tasks_of_step() const {
+  // Batch scripts have a SLURM_PROCID but no step; a salloc shell has neither, or the special interactive step.
+  if (!step_id || *step_id >= first_special_step || !procid) return 0;
+  return step_tasks ? *step_tasks : ntasks.value_or(1);
+}
+
+std::string advice_when_alone(const environment& e) {
+  if (e.tasks_of_step() <= 1) return {};
+  return "Slurm started " + std::to_string(e.tasks_of_step()) + " tasks (this is task " + std::to_string(*e.procid) +
+         "), but MPI sees a world of one rank: srun and MPI do not speak the same PMI. Start it with `srun --mpi=pmix` "
+         "(`srun --mpi=list` shows what this Slurm has), or with mpirun inside the allocation";
+}
+
 environment read_environment(const lookup& value_of) {
   environment out;
   out.job_id = text(value_of, "SLURM_JOB_ID");
-  out.step_id = text(value_of, "SLURM_STEP_ID");
+  out.step_id = number<unsigned>(value_of, "SLURM_STEP_ID");
+  if (!out.step_id) out.step_id = number<unsigned>(value_of, "SLURM_STEPID");
+  out.step_tasks = number<unsigned>(value_of, "SLURM_STEP_NUM_TASKS");
   out.ntasks = number<unsigned>(value_of, "SLURM_NTASKS");
   out.procid = number<unsigned>(value_of, "SLURM_PROCID");
   out.localid = number<unsigned>(value_of, "SLURM_LOCALID");

@@ -11,7 +11,8 @@ namespace rota::slurm {
 // number of its kind: Slurm's releases differ in what they set.
 struct environment {
   std::optional<std::string> job_id;           // SLURM_JOB_ID
-  std::optional<std::string> step_id;          // SLURM_STEP_ID: set in what srun started, not in a batch script
+  std::optional<unsigned> step_id;             // SLURM_STEP_ID, or SLURM_STEPID
+  std::optional<unsigned> step_tasks;          // SLURM_STEP_NUM_TASKS
   std::optional<unsigned> ntasks;              // SLURM_NTASKS: of the step under srun, else of the job
   std::optional<unsigned> procid;              // SLURM_PROCID
   std::optional<unsigned> localid;             // SLURM_LOCALID
@@ -25,10 +26,15 @@ struct environment {
   // Bytes that the job may use on this node, where Slurm says so.
   std::optional<std::size_t> memory_on_node() const;
 
-  // True in a task of a step that srun started, where the rank's number must be procid. A process that mpirun started
-  // inside a batch script is none, though ntasks and procid are those of the script.
-  bool started_by_srun() const { return job_id && step_id && procid && ntasks; }
+  // Tasks of the step whose srun started this process; 0 when none did. A program started from the shell of an sbatch
+  // script or of salloc is not in such a step, whatever ntasks says. What mpirun starts inside a step inherits its
+  // variables: whoever asks knows whether there is an mpirun.
+  unsigned tasks_of_step() const;
 };
+
+// What to tell a user whose step of several tasks MPI takes for as many worlds of one; empty where this process is the
+// only task, or in no step.
+std::string advice_when_alone(const environment& e);
 
 // Value of an environment variable; nullptr where it is not set.
 using lookup = std::function<const char*(const char*)>;

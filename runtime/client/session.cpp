@@ -20,6 +20,7 @@
 #include "runtime/base/log.h"
 #include "runtime/client/instance.h"
 #include "runtime/client/joining.h"
+#include "slurm/environment.h"
 
 namespace rota {
 namespace detail {
@@ -211,7 +212,7 @@ session init(int& argc, char**& argv, config c) {
   int mpi_of_program = 0;
   MPI_Initialized(&mpi_of_program);
   detail::joining_result asked = detail::read_settings(argc, argv, c);
-  auto world = mpi::world::start(argc, argv);
+  auto world = mpi::world::start(argc, argv, slurm::advice_when_alone(slurm::read_environment()));
   const bool worker = world->rank() != 0;
   const std::string where = fmt::format("rank {} ({})", world->rank(), world->facts(world->rank()).host);
   try {

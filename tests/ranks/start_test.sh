@@ -76,6 +76,10 @@ fresh "Slurm starts 1 task"
 SLURM_NTASKS=1 SLURM_PROCID=0 SLURM_STEP_ID=0 SLURM_JOB_ID=1 run 0 "$program"
 expect_status 0
 expect_nothing_left
+fresh "mpirun -n 1 inside a step of 4 tasks"
+run 1 env SLURM_NTASKS=4 SLURM_PROCID=0 SLURM_STEP_ID=0 SLURM_JOB_ID=1 "$program"
+expect_status 0
+expect_nothing_left
 fresh "in a batch script of 4 tasks"
 SLURM_NTASKS=4 SLURM_PROCID=0 SLURM_JOB_ID=1 run 0 "$program"
 expect_status 0

@@ -8,64 +8,56 @@
 namespace {
 
 using rota::mpi::has_launcher;
-using rota::mpi::slurm_step_tasks;
+using rota::mpi::prepare_singleton;
+using rota::mpi::under_mpirun;
 
-// Each test begins as a plain ./app outside of any job.
+constexpr const char* variables[] = {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_FD", "PMI_SIZE"};
+constexpr const char* isolated = "OMPI_MCA_ess_singleton_isolated";
+
+// Each test begins as a plain ./app.
 class launcher : public testing::Test {
  protected:
   launcher() {
-    for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_FD", "PMI_SIZE", "SLURM_STEP_ID",
-                             "SLURM_STEPID", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"}) {
-      unsetenv(name);
-    }
+    for (const char* name : variables) unsetenv(name);
+    unsetenv(isolated);
   }
-  static void set(const char* name, const char* value) { setenv(name, value, 1); }
 };
 
 TEST_F(launcher, is_missing_for_a_plain_program) {
   EXPECT_FALSE(has_launcher());
-  EXPECT_EQ(slurm_step_tasks(), 0u);
+  EXPECT_FALSE(under_mpirun());
 }
 
-TEST_F(launcher, srun_without_pmi_is_seen_by_its_step) {
-  set("SLURM_NTASKS", "4");
-  set("SLURM_PROCID", "0");
-  set("SLURM_STEP_ID", "0");
+TEST_F(launcher, is_seen_by_what_each_sets) {
+  for (const char* name : variables) {
+    setenv(name, "0", 1);
+    EXPECT_TRUE(has_launcher()) << name;
+    unsetenv(name);
+    EXPECT_FALSE(has_launcher()) << name;
+  }
+}
+
+TEST_F(launcher, srun_with_pmi_is_no_mpirun) {
+  for (const char* name : {"PMIX_RANK", "PMI_RANK", "PMI_FD", "PMI_SIZE"}) setenv(name, "0", 1);
+  EXPECT_FALSE(under_mpirun());
+  setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
+  EXPECT_TRUE(under_mpirun());
+}
+
+TEST_F(launcher, a_slurm_step_alone_is_none) {
+  setenv("SLURM_NTASKS", "4", 1);
+  setenv("SLURM_PROCID", "0", 1);
+  setenv("SLURM_STEP_ID", "0", 1);
   EXPECT_FALSE(has_launcher());
-  EXPECT_EQ(slurm_step_tasks(), 4u);
-  EXPECT_NE(rota::mpi::slurm_mismatch(4).find("--mpi=pmix"), std::string::npos);
+  EXPECT_FALSE(under_mpirun());
 }
 
-TEST_F(launcher, the_steps_own_size_beats_the_jobs) {
-  set("SLURM_NTASKS", "4");
-  set("SLURM_STEP_NUM_TASKS", "1");
-  set("SLURM_PROCID", "0");
-  set("SLURM_STEP_ID", "3");
-  EXPECT_EQ(slurm_step_tasks(), 1u);
-}
-
-TEST_F(launcher, the_shell_of_an_sbatch_script_is_no_step) {
-  set("SLURM_NTASKS", "4");
-  set("SLURM_PROCID", "0");
-  EXPECT_EQ(slurm_step_tasks(), 0u);
-  set("SLURM_STEP_ID", "4294967291");
-  EXPECT_EQ(slurm_step_tasks(), 0u);
-}
-
-TEST_F(launcher, the_interactive_shell_of_salloc_is_no_step) {
-  set("SLURM_NTASKS", "4");
-  set("SLURM_PROCID", "0");
-  set("SLURM_STEP_ID", "4294967290");
-  EXPECT_EQ(slurm_step_tasks(), 0u);
-}
-
-TEST_F(launcher, mpirun_inside_a_step_is_the_launcher) {
-  set("SLURM_NTASKS", "4");
-  set("SLURM_PROCID", "0");
-  set("SLURM_STEP_ID", "0");
-  set("OMPI_COMM_WORLD_SIZE", "1");
-  EXPECT_TRUE(has_launcher());
-  EXPECT_EQ(slurm_step_tasks(), 0u);
+TEST_F(launcher, a_singleton_is_isolated_unless_the_user_said_otherwise) {
+  prepare_singleton();
+  EXPECT_EQ(std::string(getenv(isolated)), "1");
+  setenv(isolated, "0", 1);
+  prepare_singleton();
+  EXPECT_EQ(std::string(getenv(isolated)), "0");
 }
 
 }  // namespace
