@@ -46,7 +46,7 @@ process::helper_mode process::help(std::uint64_t& seen) {
   if (unserved) wake_others(true);
   if (!unserved && (sentinel_ == sleeper::client || sentinel_ == sleeper::executor)) {
     helper_ = helper_mode::parked;
-    if (drops_wait()) helper_ = helper_mode::ticking;  // seq_cst: pairs with let_go()
+    if (drops_.any()) helper_ = helper_mode::ticking;  // seq_cst: pairs with let_go()
   } else if (unserved || visits_ != seen) {
     helper_ = helper_mode::ticking;
   } else {

@@ -16,17 +16,17 @@ process::process(rank_setup setup, config values, function_table functions, mpi:
       window_(window),
       links_(window, setup_.node_ranks, window.rank()),
       store_(window.pool(), window.ledger(window.rank()), setup_.rank, setup_.node_ranks.front()),
-      agent_out_(*this),
-      head_out_(*this),
-      agent_(setup_.rank, setup_.offered, agent_out_),
+      outboxes_(setup_.rank, links_),
+      agent_(setup_.rank, setup_.offered, outboxes_.of_agent()),
       function_ns_(functions_.size(), unknown_ns) {
   for (std::uint32_t i = 0; i < functions_.size(); ++i) titles_.push_back(function_title(functions_.name(i)));
-  agent_.free_place = [this](std::uint64_t place) { store_.free(place, agent_out_); };
+  agent_.free_place = [this](std::uint64_t place) { store_.free(place, outboxes_.of_agent()); };
   agent_.function_name = [this](std::uint32_t function) { return titles_[function]; };
 }
 
 void process::become_head(const std::vector<scheduler::rank_offer>& offers) {
-  head_ = std::make_unique<scheduler::scheduler>(head_out_);
+  head_ = std::make_unique<scheduler::scheduler>(outboxes_.of_head());
+  outboxes_.set_head(*head_);
   head_->function_name = [this](std::uint32_t function) { return titles_[function]; };
   for (rank_t r = 0; r < offers.size(); ++r) head_->join(r, offers[r]);
 }
@@ -63,7 +63,7 @@ std::string process::function_title(std::string_view pretty) {
 
 place process::reserve(std::size_t bytes) {
   if (closed()) throw_closed();
-  if (drops_wait()) turn at_the_pump(*this);  // what was just let go is used again
+  if (drops_.any()) turn at_the_pump(*this);  // what was just let go is used again
   if (std::optional<place> found = store_.try_reserve(bytes)) return *found;
   const std::uint32_t wanted = objectstore::heap::extents_for(bytes);
   auto refuse = [&](const std::string& why) {
@@ -77,8 +77,8 @@ place process::reserve(std::size_t bytes) {
   for (;;) {
     std::uint32_t number = visit([&](agent::agent&) {
       // What this rank keeps free does not fit: in the keeper's hands it may join other free extents.
-      if (wanted > 1) store_.give_back_all(agent_out_);
-      return store_.request(wanted, agent_out_);
+      if (wanted > 1) store_.give_back_all(outboxes_.of_agent());
+      return store_.request(wanted, outboxes_.of_agent());
     });
     std::optional<grant_head> answer;
     wait_until([&] { return answer || (answer = peek_answer(number)); }, std::nullopt);
@@ -86,7 +86,7 @@ place process::reserve(std::size_t bytes) {
     if (answer->count > 0) {
       objectstore::run granted{answer->first, answer->count};
       if (!store_.adopt(granted)) {
-        visit([&](agent::agent&) { store_.give_back(granted, agent_out_); });
+        visit([&](agent::agent&) { store_.give_back(granted, outboxes_.of_agent()); });
         refuse("the machine has no memory left for it: something else fills /dev/shm or the memory");
       }
     }
@@ -128,7 +128,7 @@ std::string process::describe_timeout(object_id id) {
 std::optional<grant_head> process::peek_answer(std::uint32_t number) { return store_.answer(number); }
 
 void process::ask_for_kept_extents() {
-  store_.give_back_all(agent_out_);
+  store_.give_back_all(outboxes_.of_agent());
   grant_head head;
   head.type = wire::message::give_back;
   for (rank_t r : setup_.node_ranks) {

@@ -17,22 +17,16 @@
 #include "runtime/agent/agent.h"
 #include "runtime/base/thrown.h"
 #include "runtime/scheduler/scheduler.h"
+#include "runtime/worker/drops.h"
 #include "runtime/worker/functions.h"
 #include "runtime/worker/links.h"
+#include "runtime/worker/outboxes.h"
 #include "runtime/worker/rank_setup.h"
+#include "runtime/worker/running_task.h"
 #include "runtime/worker/stack_thread.h"
 #include "runtime/worker/store_link.h"
 
 namespace rota::detail {
-
-// The task that a thread runs, for this_task() and for what it submits.
-struct running_task {
-  std::uint32_t job = 0;
-  std::uint64_t id = 0;
-  std::string_view name;
-  unsigned attempt = 0;
-  std::byte* stack_limit = nullptr;  // below it no further task starts on this stack
-};
 
 // One rank of a session: agent, links and store, rank 0's scheduler, and the threads that drive them. One thread at a
 // time holds the pump (`mutex_`): it takes messages in, lets the machines decide and sends what they say. Whoever waits
@@ -128,24 +122,6 @@ class process {
   [[noreturn]] static void throw_closed();
   [[noreturn]] object_id throw_no_ids() const;
 
-  // Where the machines put their messages: on links, or on this rank's own queues.
-  class agent_outbox final : public wire::outbox {
-   public:
-    explicit agent_outbox(process& p) : process_(p) {}
-    void send(rank_t to, bytes_view record) override;
-
-   private:
-    process& process_;
-  };
-  class head_outbox final : public wire::outbox {
-   public:
-    explicit head_outbox(process& p) : process_(p) {}
-    void send(rank_t to, bytes_view record) override;
-
-   private:
-    process& process_;
-  };
-
   // pump.cpp
   void enter();
   void unlock();
@@ -154,12 +130,11 @@ class process {
   void dispatch(rank_t from, bytes_view record);
   [[noreturn]] void throw_unknown(rank_t from, wire::message type) const;
   void drain_local() {
-    if (!to_agent_.empty()) drain();
+    if (!outboxes_.empty()) drain();
   }
   void drain();
   void let_go() noexcept;
   void take_drops();
-  bool drops_wait() const { return drops_.load() || places_wait_.load(); }  // seq_cst: see helper.cpp
   void wake_others(bool by_helper);
   bool anything_waits();
   bool spin(std::uint64_t& until);
@@ -179,7 +154,6 @@ class process {
   // executors.cpp
   void executor_main(executor& self);
   void run(agent::work& w);
-  void idle(executor& self);
   void park(executor& self);
   void unpark(executor& e);
   void add_executor();
@@ -201,8 +175,7 @@ class process {
   mpi::node_window& window_;
   links links_;
   store_link store_;
-  agent_outbox agent_out_;
-  head_outbox head_out_;
+  outboxes outboxes_;
   agent::agent agent_;
   std::unique_ptr<scheduler::scheduler> head_;  // rank 0
   std::atomic<std::uint64_t> next_sequence_{1};
@@ -211,8 +184,6 @@ class process {
   std::atomic<std::uint32_t> wanted_{0};              // threads that wait for the pump
   std::atomic<const running_task*> holder_{nullptr};  // current() of the thread that has the pump
   std::uint64_t visits_ = 0;
-  base::buffer to_agent_, taken_to_agent_;  // this rank's own messages, each after its size
-  bool draining_ = false;
   sleeper sentinel_ = sleeper::none;                // who sleeps on the doorbell
   std::atomic<std::uint32_t> epoch_{0};             // parked clients sleep on it
   std::uint32_t parked_clients_ = 0, clients_ = 0;  // threads in wait_until; of them, those that sleep on epoch_
@@ -228,12 +199,7 @@ class process {
   std::vector<float> function_ns_;  // recent run time by function; unknown_ns before the first
   std::uint32_t runs_ = 0;
 
-  // What handles in any thread have let go of, until somebody at the pump takes it.
-  std::atomic<agent::object*> drops_{nullptr};  // a stack by object::next_dropped
-  std::atomic<bool> places_wait_{false};
-  std::mutex places_mutex_;
-  std::vector<std::uint64_t> freed_places_;  // guarded by places_mutex_
-  std::vector<std::uint64_t> taken_places_;
+  drops drops_;  // needs no pump, save to take them
 
   std::atomic<std::uint32_t> helper_word_{0};
   std::atomic<helper_mode> helper_{helper_mode::parked};  // written with the pump

@@ -23,11 +23,6 @@ inline void relax() { _mm_pause(); }
 inline void relax() {}
 #endif
 
-void push_record(base::buffer& to, bytes_view record) {
-  to.put(static_cast<std::uint64_t>(record.size()));
-  to.append(record);
-}
-
 // nullopt: without end.
 std::optional<std::chrono::nanoseconds> left_until(deadline until) {
   if (!until) return std::nullopt;
@@ -36,19 +31,6 @@ std::optional<std::chrono::nanoseconds> left_until(deadline until) {
 }
 
 }  // namespace
-
-void process::agent_outbox::send(rank_t to, bytes_view record) {
-  process& p = process_;
-  if (to != p.setup_.rank) return p.links_.send(to, record);
-  // The head never calls the agent, it answers through the queue: so the agent may call the head.
-  if (p.head_ && wire::for_head(wire::type_of(record))) return p.head_->receive(to, record);
-  push_record(p.to_agent_, record);
-}
-
-void process::head_outbox::send(rank_t to, bytes_view record) {
-  if (to == process_.setup_.rank) return push_record(process_.to_agent_, record);
-  process_.links_.send(to, record);
-}
 
 void process::enter() {
   if (!mutex_.try_lock()) {
@@ -73,7 +55,7 @@ void process::leave() {
   drain_local();
   publish(wake::all);
   if (visits_ % visits_per_look == 0 && links_.anything_waits()) step();
-  if (drops_wait()) take_drops();
+  if (drops_.any()) take_drops();
   // Counts may wait for company only where the helper will soon look.
   if (agent_.has_unsent_counts() && helper_.load() != helper_mode::ticking) agent_.flush();
   drain_local();
@@ -86,7 +68,7 @@ void process::leave() {
 
 bool process::step() {
   bool any = false;
-  if (drops_wait()) {
+  if (drops_.any()) {
     take_drops();
     any = true;
   }
@@ -111,42 +93,20 @@ void process::dispatch(rank_t from, bytes_view record) {
     base::futex_wake(close_asked_, 1);
     return;
   }
-  if (!store_.receive(from, record, agent_out_)) throw_unknown(from, type);
+  if (!store_.receive(from, record, outboxes_.of_agent())) throw_unknown(from, type);
   news_ = true;
 }
 
 // What this rank's machines have for its agent, until they have no more to say.
 void process::drain() {
-  if (draining_) return;
-  draining_ = true;
-  while (!to_agent_.empty()) {
-    std::swap(to_agent_, taken_to_agent_);
-    base::cursor cursor(taken_to_agent_.view());
-    for (std::size_t left = taken_to_agent_.size(); left > 0;) {
-      auto size = cursor.get<std::uint64_t>();
-      bytes_view record = cursor.take(size);
-      left -= sizeof(size) + size;
-      if (!agent_.receive(setup_.rank, record)) store_.receive(setup_.rank, record, agent_out_);
-    }
-    taken_to_agent_.clear();
-  }
-  draining_ = false;
+  outboxes_.drain([this](bytes_view record) {
+    if (!agent_.receive(setup_.rank, record)) store_.receive(setup_.rank, record, outboxes_.of_agent());
+  });
 }
 
 void process::take_drops() {
-  for (agent::object* o = drops_.exchange(nullptr); o;) {
-    agent::object* next = o->next_dropped;  // it may be dropped anew as soon as the agent has heard
-    agent_.dropped(*o);
-    o = next;
-  }
-  if (!places_wait_.load(std::memory_order_acquire)) return;  // pairs with free_place
-  {
-    std::lock_guard lock(places_mutex_);
-    taken_places_.swap(freed_places_);
-    places_wait_.store(false, std::memory_order_relaxed);  // relaxed: whoever sets it holds the lock
-  }
-  for (std::uint64_t offset : taken_places_) store_.free(offset, agent_out_);
-  taken_places_.clear();
+  drops_.take([this](agent::object& o) { agent_.dropped(o); },
+              [this](std::uint64_t offset) { store_.free(offset, outboxes_.of_agent()); });
 }
 
 // For handles that go: in any thread, and in one that has the pump. The helper or the next visit works it off.
@@ -159,23 +119,17 @@ void process::let_go() noexcept {
 
 void process::dropped(agent::object& o) noexcept {
   if (closed()) return;
-  o.next_dropped = drops_.load(std::memory_order_relaxed);  // relaxed: the exchange checks it
-  while (!drops_.compare_exchange_weak(o.next_dropped, &o)) {
-  }
+  drops_.add(o);
   let_go();
 }
 
 void process::free_place(std::uint64_t offset) noexcept {
   if (closed()) return;
-  {
-    std::lock_guard lock(places_mutex_);
-    freed_places_.push_back(offset);
-    places_wait_.store(true);
-  }
+  drops_.add_place(offset);
   let_go();
 }
 
-bool process::anything_waits() { return links_.anything_waits() || drops_wait(); }
+bool process::anything_waits() { return links_.anything_waits() || drops_.any(); }
 
 // What was sent becomes visible; programs that were held back hear when receivers have caught up.
 void process::publish(wake whom) {
