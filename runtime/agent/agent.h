@@ -117,6 +117,7 @@ class agent {
   void hold(object& o) { add_handle(o); }
   void unhold(object& o);
   void uncovered(object& o);
+  bool is_unused(object& o);
   void erase_if_unused(object& o);
   void publish(object& o);
   void publish_all(std::span<object* const> objects);

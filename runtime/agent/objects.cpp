@@ -143,38 +143,41 @@ void agent::dropped(object& o) {
   erase_if_unused(o);
 }
 
+// Settles the account. True if nothing here uses the object any more: then nobody can come to it but who asked.
+bool agent::is_unused(object& o) {
+  if (!named(o) && (o.flags & object::counted)) count_minus(o);
+  return !named(o) && o.pins == 0 && o.loans == 0 && o.claims == 0 && o.waiters == 0 && o.routes == nullptr &&
+         !(o.flags & object::calling);
+}
+
 void agent::erase_if_unused(object& first) {
-  // Values inside values are worked off in a loop: a list of a million refs must not recurse.
+  if (!is_unused(first)) return;
+  // Values inside values are worked off in a loop: a list of a million refs must not recurse. Only what is unused is in
+  // `more`, so nothing comes there twice.
   std::vector<object*> more;
-  object* at = &first;
-  for (;;) {
+  for (object* at = &first;;) {
     object& o = *at;
-    if (!named(o) && (o.flags & object::counted)) count_minus(o);
-    bool used = named(o) || o.pins > 0 || o.loans > 0 || o.claims != 0 || o.waiters != 0 || o.routes != nullptr ||
-                (o.flags & object::calling);
-    if (!used) {
-      objects_.erase(o.id);
-      if (o.kind == wire::value_kind::placed) {
-        if (o.flags & object::local) release_place(o.owner, o.place);
-      } else if (o.kind != wire::value_kind::none && o.size > sizeof(o.small)) {
-        std::free(o.large);
-      }
-      if (o.flags & object::known_actor) links_.erase(o.id);
-      for (std::uint32_t i = 0; i < o.contained; ++i) {
-        object& inside = *o.contains[i];
-        if (o.flags & object::lasting) {
-          if (!drop_handle(inside)) continue;
-          see_drops(inside);
-        } else {
-          if (--inside.pins > 0) continue;
-          if (named(inside) && !(inside.flags & (object::counted | object::local))) count_plus(inside);
-        }
-        more.push_back(&inside);
-      }
-      delete[] o.contains;
-      delete o.routes;
-      slab_.erase(&o);
+    objects_.erase(o.id);
+    if (o.kind == wire::value_kind::placed) {
+      if (o.flags & object::local) release_place(o.owner, o.place);
+    } else if (o.kind != wire::value_kind::none && o.size > sizeof(o.small)) {
+      std::free(o.large);
     }
+    if (o.flags & object::known_actor) links_.erase(o.id);
+    for (std::uint32_t i = 0; i < o.contained; ++i) {
+      object& inside = *o.contains[i];
+      if (o.flags & object::lasting) {
+        if (!drop_handle(inside)) continue;
+        see_drops(inside);
+      } else {
+        if (--inside.pins > 0) continue;
+        if (named(inside) && !(inside.flags & (object::counted | object::local))) count_plus(inside);
+      }
+      if (is_unused(inside)) more.push_back(&inside);
+    }
+    delete[] o.contains;
+    delete o.routes;
+    slab_.erase(&o);
     if (more.empty()) return;
     at = more.back();
     more.pop_back();

@@ -203,6 +203,7 @@ std::string leak_report() {
   return the_session->rank->leaks();
 }
 
+std::size_t stored_values() { return running_instance().store().live_objects(); }
 std::size_t runtime_threads() { return running_instance().thread_count(); }
 
 }  // namespace detail

@@ -76,6 +76,31 @@ class one_rank : public testing::Test {
   const object_id a_ = make_id(0, 1), b_ = make_id(0, 2), c_ = make_id(0, 3), actor_ = make_id(0, 9);
 };
 
+// x holds z and y by pins, z holds y by a handle: y is found twice when x goes.
+TEST_F(one_rank, what_lies_in_two_values_that_go_together_is_erased_once) {
+  const std::vector<std::byte> large(100);
+  wire::value_view bytes;
+  bytes.kind = wire::value_kind::inlined;
+  bytes.size = large.size();
+  bytes.data = large;
+  object* y = fresh();
+  agent_.put(*y, {bytes, {}});
+  object* z = fresh();
+  object* inside[] = {y};
+  agent_.put(*z, {number(value_), inside});
+  object* x = &agent_.adopt(a_, true);
+  const object_id held[] = {y->id, z->id};
+  wire::value_view v = number(value_);
+  v.contains = {reinterpret_cast<const std::byte*>(held), sizeof(held)};
+  get(0, value_of(a_, v, 0));
+  drop(y);
+  drop(z);
+  EXPECT_EQ(agent_.live_objects(), 3u);
+  drop(x);
+  EXPECT_EQ(agent_.live_objects(), 0u);
+  EXPECT_NE(fresh(), fresh());
+}
+
 TEST_F(one_rank, a_put_costs_no_message_until_its_ref_leaves) {
   object* o = put();
   EXPECT_TRUE(out_.take().empty());

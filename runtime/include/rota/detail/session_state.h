@@ -10,6 +10,9 @@ namespace rota::detail {
 // way. Rank 0 only.
 std::string leak_report();
 
+// Values in this rank's part of the store.
+std::size_t stored_values();
+
 // Threads of this process that the runtime made.
 std::size_t runtime_threads();
 
