@@ -75,3 +75,24 @@ function(rota_program_test name)
   set_tests_properties(ranks.${name} PROPERTIES TIMEOUT ${seconds} PROCESSORS 2 LABELS ranks
                                                 ENVIRONMENT "${environment}")
 endfunction()
+
+# rota_cluster_test(x NODES 3 [PROGRAMS ...] [SETTINGS ROTA_CLUSTER_CPUS=8 ...] [TIMEOUT s]): the script x.sh is run by
+# tests/cluster/cluster beside a Slurm cluster of NODES nodes, with the paths of the programs as its arguments. Its exit
+# status is the verdict. Skipped, with a word, where the machine cannot have such nodes. The logs of the cluster are in
+# Testing/cluster/x of the build folder.
+function(rota_cluster_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "NODES;TIMEOUT" "PROGRAMS;SETTINGS")
+  set(paths)
+  foreach(program IN LISTS arg_PROGRAMS)
+    list(APPEND paths $<TARGET_FILE:${program}>)
+    add_dependencies(rota_tests ${program})
+  endforeach()
+  add_test(NAME cluster.${name}
+           COMMAND ${PROJECT_SOURCE_DIR}/tests/cluster/cluster run ${arg_NODES} --
+                   bash ${CMAKE_CURRENT_SOURCE_DIR}/${name}.sh ${paths})
+  rota_time_limit(seconds "${arg_TIMEOUT}")
+  set(environment ROTA_CLUSTER_SHARED=${PROJECT_BINARY_DIR} ROTA_TIME_FACTOR=${rota_time_factor}
+                  ROTA_CLUSTER_LOGS=${PROJECT_BINARY_DIR}/Testing/cluster/${name} ${arg_SETTINGS})
+  set_tests_properties(cluster.${name} PROPERTIES TIMEOUT ${seconds} PROCESSORS 2 LABELS cluster SKIP_RETURN_CODE 77
+                                                  ENVIRONMENT "${environment}")
+endfunction()
