@@ -1,0 +1,132 @@
+#include "mpi/devices.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <rota/error.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <set>
+
+#include "runtime/base/buffer.h"
+
+namespace rota::mpi {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Ports of InfiniBand and RoCE, as UCX names them: mlx5_0:1.
+std::vector<std::string> rdma_devices() {
+  std::vector<std::string> names;
+  std::error_code none;
+  for (const auto& device : fs::directory_iterator("/sys/class/infiniband", none)) {
+    for (const auto& port : fs::directory_iterator(device.path() / "ports", none)) {
+      names.push_back(device.path().filename().string() + ":" + port.path().filename().string());
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+sockaddr_in to_sockaddr(std::uint32_t address) {
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(9);  // any: nothing is sent
+  to.sin_addr.s_addr = htonl(address);
+  return to;
+}
+
+}  // namespace
+
+std::vector<interface> interfaces_here() {
+  ifaddrs* first = nullptr;
+  if (getifaddrs(&first) != 0) return {};
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> all(first, freeifaddrs);
+  std::vector<interface> list;
+  for (const ifaddrs* one = first; one != nullptr; one = one->ifa_next) {
+    const bool usable = (one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_LOOPBACK) == 0;
+    if (!usable || one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    const auto* address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+    std::error_code none;
+    list.push_back({one->ifa_name, ntohl(address->sin_addr.s_addr),
+                    fs::exists(fs::path("/sys/class/net") / one->ifa_name / "bridge", none)});
+  }
+  return list;
+}
+
+std::string pack(const std::vector<interface>& list) {
+  base::buffer b;
+  b.put(static_cast<std::uint32_t>(list.size()));
+  for (const interface& one : list) {
+    base::put_text(b, one.name);
+    b.put(one.address);
+    b.put(one.bridge);
+  }
+  return {reinterpret_cast<const char*>(b.data()), b.size()};
+}
+
+std::vector<interface> unpack_interfaces(const std::string& bytes) {
+  base::cursor from({reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()});
+  std::vector<interface> list(from.get<std::uint32_t>());
+  for (interface& one : list) {
+    one.name = base::get_text(from);
+    one.address = from.get<std::uint32_t>();
+    one.bridge = from.get<bool>();
+  }
+  return list;
+}
+
+std::string route_to(std::uint32_t peer, const std::vector<interface>& mine) {
+  for (const interface& one : mine) {
+    if (one.address == peer) return {};
+  }
+  const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return {};
+  const sockaddr_in to = to_sockaddr(peer);
+  sockaddr_in from{};
+  socklen_t length = sizeof from;
+  // Connecting a datagram socket sends nothing, but looks up the route.
+  const bool found = connect(fd, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0 &&
+                     getsockname(fd, reinterpret_cast<sockaddr*>(&from), &length) == 0;
+  ::close(fd);
+  if (!found) return {};
+  for (const interface& one : mine) {
+    if (one.address == ntohl(from.sin_addr.s_addr)) return one.name;
+  }
+  return {};
+}
+
+std::string devices_towards(const std::vector<peer_interfaces>& peers, const std::vector<interface>& mine) {
+  const std::vector<std::string> rdma = rdma_devices();
+  std::set<std::string> used;
+  for (const peer_interfaces& peer : peers) {
+    std::set<std::string> ways, bridges;
+    for (const interface& theirs : peer.list) {
+      const std::string way = route_to(theirs.address, mine);
+      if (way.empty()) continue;
+      const bool bridge = theirs.bridge || std::any_of(mine.begin(), mine.end(), [&](const interface& one) {
+                            return one.name == way && one.bridge;
+                          });
+      (bridge ? bridges : ways).insert(way);
+    }
+    if (ways.empty()) ways = bridges;
+    if (ways.empty() && rdma.empty()) {
+      throw config_error("no network leads to host " + peer.host +
+                         ": none of its addresses is reached from here; check the interfaces of both hosts, or name "
+                         "those to use in UCX_NET_DEVICES");
+    }
+    used.insert(ways.begin(), ways.end());
+  }
+  std::vector<std::string> names = rdma;
+  names.insert(names.end(), used.begin(), used.end());
+  std::string devices;
+  for (const std::string& name : names) devices += (devices.empty() ? "" : ",") + name;
+  return devices;
+}
+
+}  // namespace rota::mpi
