@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "runtime/base/id_map.h"
 #include "runtime/base/pool.h"
 #include "runtime/base/slab.h"
+#include "runtime/wire/copy_messages.h"
 #include "runtime/wire/failure.h"
 #include "runtime/wire/outbox.h"
 #include "runtime/wire/resources.h"
@@ -46,8 +46,12 @@ class agent {
   void kill(object& actor);
   // Adopts a fresh object (one handle in it) with a value made here.
   void put(object& fresh, const made_value& v);
-  // Makes sure that the value will come, if it has not.
-  void want(object& o);
+  // Makes sure that the value will come, if it has not; or only word that there is one.
+  void want(object& o) {
+    o.flags |= object::wanted;
+    ask_for(o);
+  }
+  void ask_for(object& o);
   // The last handle went (drop_handle returned true).
   void dropped(object& o);
   // An object by id, with a new handle in it; created where unknown. `counted`: the head has counted this rank already.
@@ -65,13 +69,11 @@ class agent {
   }
   // Sends what has been held back for a batch. Call it before sleeping and before leaving the pump.
   void flush();
-
   bool has_unsent_counts() const { return !plus_.empty() || !minus_.empty(); }
 
   // -- execution -------------------------------------------------------------------------------------------------
-  // The next thing to run, if anything may start now.
+  // The next thing to run, if anything may start now; for a thread whose job waits, an unstarted child of that job.
   std::optional<work> next();
-  // For a thread whose job waits: an unstarted child of that job.
   std::optional<work> next_child(std::uint32_t j);
   // Calls of actors and, where slots are free, tasks that next() would return now.
   std::uint32_t runnable() const;
@@ -79,7 +81,6 @@ class agent {
   // The job waits in get: its slot may be used by another one. `parked`: it sleeps, the head should know.
   void blocked(std::uint32_t j, bool parked);
   void unblocked(std::uint32_t j);
-
   // True once after anything became ready, failed or was answered.
   bool take_news() { return std::exchange(news_, false); }
   bool has_news() const { return news_; }
@@ -93,11 +94,13 @@ class agent {
   void close();
   std::function<void(std::uint64_t place)> free_place;
   std::function<std::string(std::uint32_t function)> function_name;
-
-  // For the simulator: what the head will hear with the next flush.
+  void set_nodes(std::vector<std::uint32_t> of_ranks) { nodes_ = {self_, std::move(of_ranks)}; }  // before all else
+  // Brings what lies in the heap of `from`, on another node, into this rank's own; ends in fetched().
+  std::function<void(std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t size)> fetch;
+  void fetched(std::uint64_t number, wire::fetch_outcome outcome, std::uint64_t place);
+  // For the simulator: what the head will hear with the next flush; every object that this rank names with a handle.
   const std::vector<object_id>& unsent_plus() const { return plus_; }
   const std::vector<object_id>& unsent_minus() const { return minus_; }
-  // Calls use(object) for every object that this rank names with a handle.
   template <class F>
   void for_each_object(F&& use) const {
     objects_.for_each([&](object_id, object* o) { use(*o); });
@@ -181,6 +184,12 @@ class agent {
   known_actor& link_to(object& actor);
   void return_failed(rank_t caller, object_id id, bytes_view failure);
 
+  // fetching.cpp
+  void note_elsewhere(object& o);
+  void on_fetch(bytes_view record);
+  bool fetch_result(rank_t from, object_id call, const wire::value_view& v, bytes_view record);
+  void finish_fetched_result(const fetching& f, wire::fetch_outcome outcome, std::uint64_t place);
+
   // losing.cpp
   bool take(rank_t from, bytes_view record);
   void on_lost(bytes_view record);
@@ -189,7 +198,7 @@ class agent {
   void on_closed(std::uint32_t view);
   void send_sync(rank_t rank, std::uint32_t view);
 
-  std::uint32_t fresh_token() { return next_token_ = std::max(next_token_ + 1, 1u); }  // 0: none
+  std::uint32_t fresh_token() { return ++next_token_ ? next_token_ : ++next_token_; }  // 0: none
   void send_head(bytes_view record);
   void send_counts(std::span<const object_id> minus);
   void send(rank_t to, bytes_view record);
@@ -223,6 +232,8 @@ class agent {
   std::uint32_t next_token_ = 0;
   std::unordered_map<std::uint32_t, std::pair<rank_t, object_id>> settling_;  // token -> who gets settle for what
   std::unordered_map<object_id, std::vector<object*>> loans_;                 // refs in returned results, until settled
+  node_map nodes_;
+  fetch_book fetching_;
   std::uint32_t next_query_ = 0;
   std::unordered_map<std::uint32_t, base::buffer> replies_;
   std::set<rank_t> lost_;

@@ -95,6 +95,7 @@ void agent::on_returned(rank_t from, bytes_view record) {
   wire::value_view v = wire::get_value(cursor);
   object* result = find(head.id);
   if (!result || !(result->flags & object::calling)) return;
+  if (fetch_result(from, head.id, v, record)) return;
   complete_call(*result, v, from, head.flags & wire::returned_settled);
 }
 
@@ -155,6 +156,10 @@ void agent::drop_call(index c) {
 }
 
 void agent::on_settle(object_id id) {
+  if (auto result = fetching_.results.find(id); result != fetching_.results.end()) {
+    fetching_.by_number[result->second].settled = true;
+    return;
+  }
   if (index c = call_of_.find(id)) drop_call(c);
   auto loan = loans_.extract(id);
   if (loan.empty()) return;

@@ -196,6 +196,7 @@ void agent::on_value(rank_t from, bytes_view record) {
   if (!known && head.count == 0) return;
   object& o = known ? *known : find_or_make(head.object);
   if (head.count == 0 && o.has_value()) return;
+  if (v.kind == wire::value_kind::elsewhere) return note_elsewhere(o);
   keep(o);
   if (!o.has_value()) {
     o.attempt = static_cast<std::uint16_t>(head.attempt);

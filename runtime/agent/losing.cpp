@@ -38,6 +38,9 @@ bool agent::take(rank_t from, bytes_view record) {
     case wire::message::end_actor:
       on_end_actor(record);
       return true;
+    case wire::message::fetch:
+      on_fetch(record);
+      return true;
     case wire::message::free_place:
       free_place(base::cursor(record).get<wire::free_place_head>().place);
       return true;

@@ -8,7 +8,8 @@
 
 namespace rota::agent {
 
-enum class object_state : std::uint32_t { pending, ready, failed };
+// elsewhere: it exists, in the store of another node.
+enum class object_state : std::uint32_t { pending, elsewhere, ready, failed };
 
 // What one rank knows of one object. Handles (rota::ref, array views) are counted by any thread; everything else is
 // touched by the thread that holds the pump, and `state`, stored last with release, lets any thread that holds a
@@ -24,6 +25,7 @@ struct object {
     from_peer = 64,  // `source` sent the value; the head may not have it
     known_actor = 128,
     any_waits = 256,  // a call waits for any copy of the value
+    wanted = 512,     // somebody here needs the bytes
   };
 
   explicit object(object_id name) : id(name) {}

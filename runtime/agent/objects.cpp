@@ -216,7 +216,7 @@ void agent::publish_all(std::span<object* const> objects) {
   }
 }
 
-void agent::want(object& o) {
+void agent::ask_for(object& o) {
   if (o.has_value() || (o.flags & (object::pushed | object::pulled | object::calling))) return;
   o.flags |= object::pulled;
   wire::id_head head;
@@ -295,7 +295,7 @@ void agent::route(object& o, wire::serve to) {
 void agent::send_routes(object& o, const wire::value_view& v, std::vector<wire::serve>& served) {
   if (!o.routes) return;
   for (wire::serve to : *o.routes) {
-    if (lost_.contains(to.rank)) continue;
+    if (lost_.contains(to.rank) || !nodes_.reaches(v, to.rank)) continue;
     served.push_back(to);
     if (to.rank == self_) continue;
     wire::value_head head;

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <new>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -110,6 +111,29 @@ struct known_actor {
   bool asked = false;
   base::buffer failure;              // not empty: calls fail with it
   std::vector<base::buffer> unsent;  // calls that wait to hear where it is
+};
+
+// Which ranks share a store with this one.
+struct node_map {
+  rank_t self = 0;
+  std::vector<std::uint32_t> nodes;  // by rank; empty: all are on one
+
+  bool far(rank_t rank) const { return !nodes.empty() && nodes[rank] != nodes[self]; }
+  // The value may go to that rank as it is: what lies in a store only to ranks of this node.
+  bool reaches(const wire::value_view& v, rank_t to) const { return v.kind != wire::value_kind::placed || !far(to); }
+};
+
+// A value of another node on its way here.
+struct fetching {
+  object_id object = 0;
+  rank_t from = no_rank;  // the result of a call: the actor's rank, its message, and whether a SETTLE has come for it
+  base::buffer returned;
+  bool settled = false;
+};
+struct fetch_book {
+  std::unordered_map<std::uint64_t, fetching> by_number;
+  std::unordered_map<object_id, std::uint64_t> results;  // of calls
+  std::uint64_t last = 0;
 };
 
 }  // namespace rota::agent

@@ -190,7 +190,8 @@ void agent::finish_task(index j, const made_value& v, std::uint32_t nanoseconds)
   rank_t submitter = origin_of(at.id);
   wire::done_head head;
   if ((at.flags & wire::assign_to_submitter) && submitter == self_) head.flags |= wire::done_to_submitter;
-  if ((at.flags & wire::assign_to_submitter) && submitter != self_ && submitter != head_rank) {
+  const bool reachable = submitter != self_ && submitter != head_rank && nodes_.reaches(value, submitter);
+  if ((at.flags & wire::assign_to_submitter) && reachable) {
     head.flags |= wire::done_to_submitter;
     wire::value_head copy;
     copy.object = at.id;

@@ -21,6 +21,8 @@ agent::object_state state_of(const object* o) {
 }
 
 bool settled(const object* o) { return state_of(o) != agent::object_state::pending; }
+// Settled, and the bytes are within reach.
+bool here(const object* o) { return state_of(o) > agent::object_state::elsewhere; }
 
 value_bytes bytes_in(const object* o) {
   value_bytes bytes;
@@ -31,16 +33,20 @@ value_bytes bytes_in(const object* o) {
   return bytes;
 }
 
-// Asks for those that do not come by themselves (the agent knows), in bounded turns at the pump.
-void want_all(process& p, std::span<object* const> objects) {
+// Asks for what does not come by itself (the agent knows), in bounded turns at the pump: for the values, or only for
+// word of them.
+enum class need { bytes, word };
+void want_all(process& p, std::span<object* const> objects, need what) {
   constexpr std::size_t turn = 1024;
   std::vector<object*> ask;
   for (object* o : objects) {
-    if (!settled(o)) ask.push_back(o);
+    if (!(what == need::bytes ? here(o) : settled(o))) ask.push_back(o);
   }
   for (std::size_t from = 0; from < ask.size(); from += turn) {
     p.visit([&](agent::agent& a) {
-      for (std::size_t i = from; i < std::min(from + turn, ask.size()); ++i) a.want(*ask[i]);
+      for (std::size_t i = from; i < std::min(from + turn, ask.size()); ++i) {
+        what == need::bytes ? a.want(*ask[i]) : a.ask_for(*ask[i]);
+      }
     });
   }
 }
@@ -52,7 +58,7 @@ void refuse_duplicates(std::span<object* const> objects, const char* call) {
 
 // Throws config_error once the session has ended: placed values went with the store then.
 void require_open(process& p) {
-  if (p.closed()) p.visit([](agent::agent&) {});  // which says so
+  if (p.over()) p.visit([](agent::agent&) {});  // which says so
 }
 
 [[noreturn]] void throw_timeout(process& p, const object* o) {
@@ -96,19 +102,19 @@ void give_back_place(std::uint64_t offset) noexcept { the_instance->free_place(o
 
 bool is_ready(const object* o) {
   if (settled(o)) return true;
-  running_instance().visit([&](agent::agent& a) { a.want(*const_cast<object*>(o)); });
+  running_instance().visit([&](agent::agent& a) { a.ask_for(*const_cast<object*>(o)); });
   running_instance().poll();
   return settled(o);
 }
 
 value_bytes await_value(object* o, deadline until) {
-  if (!settled(o)) {
+  if (!here(o)) {
     struct {
       process& p;
       object* o;
       bool asked;
       bool done() {
-        if (settled(o)) return true;
+        if (here(o)) return true;
         if (!std::exchange(asked, true)) p.want(*o);
         return false;
       }
@@ -123,12 +129,12 @@ value_bytes await_value(object* o, deadline until) {
 void await_all(std::span<object* const> objects, deadline until) {
   std::size_t next = 0;
   auto done = [&] {
-    while (next < objects.size() && settled(objects[next])) ++next;
+    while (next < objects.size() && here(objects[next])) ++next;
     return next == objects.size();
   };
   if (done()) return;
   process& p = running_instance();
-  want_all(p, objects.subspan(next));
+  want_all(p, objects.subspan(next), need::bytes);
   if (!p.wait_until(done, until)) throw_timeout(p, objects[next]);
 }
 
@@ -151,7 +157,7 @@ std::vector<bool> await_some(std::span<object* const> objects, std::size_t count
   };
   process& p = running_instance();
   if (look()) return ready;
-  want_all(p, objects);
+  want_all(p, objects, need::word);
   p.wait_until(look, until);
   return ready;
 }
@@ -190,7 +196,7 @@ void completion_order::await_some_more() {
   if (!std::exchange(asked_, true)) {
     std::vector<object*> left;
     for (std::size_t at = behind_[0]; at != 0; at = behind_[at]) left.push_back(objects_[at - 1]);
-    want_all(p, left);
+    want_all(p, left, need::word);
   }
   for (deadline limit; found_.empty();) {  // none: nothing has come since all were looked at
     bool seen_all = false;

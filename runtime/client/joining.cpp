@@ -124,10 +124,6 @@ void refuse(const mpi::world& world, const std::vector<offer>& offers) {
         "one and the same file, and remove stale copies of it and of its libraries",
         r, world.facts(r).host, world.facts(0).host));
   }
-  for (rank_t r = 0; r < offers.size(); ++r) {
-    if (world.nodes() == 1) continue;
-    throw config_error(fmt::format("the ranks are on {} hosts: this version of rota runs on one node", world.nodes()));
-  }
 }
 
 }  // namespace
@@ -167,13 +163,14 @@ join_plan agree(const mpi::world& world, joining_result mine) {
     cores.push_back(offers[r].cores);
     plan.offers.push_back({world.facts(r).node, offers[r].offered, world.facts(r).host});
     plan.slots += static_cast<double>(offers[r].offered.cpus) / wire::resources::unit;
-    busy_threads += std::max(1u, offers[r].cores.slots);
+    if (world.facts(r).host == world.facts(world.rank()).host) busy_threads += std::max(1u, offers[r].cores.slots);
   }
   core_plan bound = plan_cores(cores);
   plan.warning = sharing_warning(world, bound, cores);
   plan.values = mine.values;
   plan.values.inline_bytes = offers[0].inline_bytes;
-  plan.store_bytes = std::max<std::size_t>(offers[0].store_bytes, std::size_t{2} << 20) & ~((std::size_t{2} << 20) - 1);
+  const std::size_t store = offers[world.node_ranks().front()].store_bytes;
+  plan.store_bytes = std::max<std::size_t>(store, std::size_t{2} << 20) & ~((std::size_t{2} << 20) - 1);
   plan.usable_bytes = memory.usable();
   rank_setup& s = plan.setup;
   s.rank = world.rank();
@@ -185,6 +182,7 @@ join_plan agree(const mpi::world& world, joining_result mine) {
   s.cores = bound.cores[s.rank];
   s.crowded = busy_threads > host_cores();
   s.node_ranks = world.node_ranks();
+  for (const mpi::rank_facts& one : world.facts()) s.nodes.push_back(one.node);
   return plan;
 }
 

@@ -20,6 +20,7 @@
 #include "runtime/base/log.h"
 #include "runtime/client/instance.h"
 #include "runtime/client/joining.h"
+#include "runtime/client/network.h"
 #include "slurm/environment.h"
 
 namespace rota {
@@ -50,21 +51,33 @@ constexpr std::byte yes{1};
   _exit(1);
 }
 
-// A process of this run is gone. Until lost ranks are survived, one rank says so and all end.
-void on_death(open_session& s, rank_t dead) {
+// A rank of this run is gone, or out of reach. Until lost ranks are survived, one rank says so and all end. Where the
+// head has lost a rank of another node its program hears it first, as rank_lost, and the others go when it ends; else
+// the head tells them at once. Where it is the head that is gone, one rank of each node speaks.
+void on_death(open_session& s, rank_t dead, const std::string& how, pump_held pump) {
   const mpi::rank_facts& who = s.world->facts(dead);
   const bool head = s.world->rank() == 0;
-  if (!head && run_ends(s).load() == yes) leave_lost(s);
-  if (head || s.world->rank() == 1) {
-    base::log().error("rank {} ({}, pid {}) is lost: it was killed or crashed; the run ends", dead, who.host, who.pid);
+  const bool beside_head = s.world->node() == s.world->facts(0).node;
+  if (!head && beside_head && run_ends(s).load() == yes) leave_lost(s);
+  const rank_t voice = beside_head ? 1 : s.world->node_ranks().front();
+  if (head || dead != 0 || s.world->rank() == voice) {
+    const rank_t self = s.world->rank();
+    const std::string what = fmt::format("rank {} ({}, pid {}) is lost to rank {} ({}): {}", dead, who.host, who.pid,
+                                         self, s.world->facts(self).host, how);
+    base::log().error("{}; the run ends", what);
+    if (head && who.node != s.world->facts(0).node) return s.rank->lose(what);
   }
-  if (head) run_ends(s).store(yes);
+  if (head) {
+    run_ends(s).store(yes);
+    s.rank->tell_run_ends(pump);
+  }
   leave_lost(s);
 }
 
 void start_watch(open_session& s) {
   if (s.world->size() == 1) return;
-  s.watch = std::make_unique<mpi::process_watch>([&s](rank_t dead) { on_death(s, dead); });
+  s.watch = std::make_unique<mpi::process_watch>(
+      [&s](rank_t dead) { on_death(s, dead, "it was killed or crashed", pump_held::no); });
   for (rank_t r : s.world->node_ranks()) {
     // Workers watch the head, the head watches all: one voice tells of a loss.
     if (r != s.world->rank() && (s.world->rank() == 0 || r == 0)) s.watch->add(r, s.world->facts(r).pid);
@@ -84,6 +97,7 @@ void leave_world(open_session& s, std::chrono::nanoseconds left) {
   const mpi::hang_guard guard(last, 1,
                               fmt::format("rank {} ({}) waited {:g} s in MPI's end for a rank that is gone", self,
                                           s.world->facts(self).host, std::chrono::duration<double>(last).count()));
+  s.rank->disconnect(std::chrono::steady_clock::now() + limit);
   s.window->close();
   s.world->finish(limit);
 }
@@ -91,6 +105,7 @@ void leave_world(open_session& s, std::chrono::nanoseconds left) {
 // Rank 0, when it goes without the others: they go too.
 void abandon(open_session& s) {
   if (s.window->is_open()) run_ends(s).store(yes);
+  s.rank->tell_run_ends(pump_held::no);
   s.watch.reset();
   s.rank->abandon();
   s.world->abandon();
@@ -109,6 +124,7 @@ void give_up(open_session& s, std::chrono::nanoseconds limit, const std::string&
 // Rank 0. `limit` bounds all of it.
 void end_session(open_session& s, std::chrono::nanoseconds limit) {
   if (std::exchange(s.ended, true) || getpid() != s.pid) return;
+  if (s.rank->over()) return abandon(s);  // it has lost a rank
   const auto until = std::chrono::steady_clock::now() + limit;
   try {
     std::string running;
@@ -143,11 +159,17 @@ open_session& open(std::unique_ptr<mpi::world> world, joining_result asked) {
   options.ledger_bytes = std::max<std::size_t>(4096, objectstore::ledger_bytes(plan.store_bytes / mpi::extent_bytes));
   options.usable_bytes = plan.usable_bytes;
   s->window = std::make_unique<mpi::node_window>(*s->world, options);
+  network net = join_network(*s->world, s->values.fabric);
   s->rank = std::make_unique<process>(plan.setup, s->values, function_table::build(), *s->window);
+  if (net.way) {
+    s->rank->connect(
+        std::move(net.way), [s](rank_t peer, const std::string& why) { on_death(*s, peer, why, pump_held::yes); },
+        [s] { leave_lost(*s); });
+  }
   if (s->world->rank() == 0) {
     s->rank->become_head(plan.offers);
-    base::log().info("{} ranks, {} nodes, {:g} slots, fabric shared, store {} MiB a node", s->world->size(),
-                     s->world->nodes(), plan.slots, plan.store_bytes >> 20);
+    base::log().info("{} ranks, {} nodes, {:g} slots, fabric {}, store {} MiB a node", s->world->size(),
+                     s->world->nodes(), plan.slots, net.name, plan.store_bytes >> 20);
     if (!plan.warning.empty()) base::log().warn("{}", plan.warning);
   }
   the_session = s;

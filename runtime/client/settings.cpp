@@ -108,11 +108,22 @@ constexpr std::array known_settings = {
     setting{"shutdown-timeout", "a time from 0 to 1e9 seconds: 500ms, 30s, 2m, or seconds alone",
             "how long the end of the session waits for running tasks",
             [](config& c, std::string_view text) { return read_duration(text, c.shutdown_timeout); }},
+    setting{"suspect-after", "a time: 500ms, 5s, 2m, or seconds alone",
+            "silence of a rank of another node after which a warning names it",
+            [](config& c, std::string_view text) { return read_duration(text, c.suspect_after); }},
+    setting{"lost-after", "a time: 500ms, 15s, 2m, or seconds alone",
+            "silence of a rank of another node after which it is taken for lost",
+            [](config& c, std::string_view text) { return read_duration(text, c.lost_after); }},
     setting{"resources",
             "name:amount,name:amount, each name once, amounts from 0 to 1e14; cpus and memory have flags of their own, "
             "--rota-cpus and --rota-memory, and gpus is no custom resource either",
             "custom resources that each rank offers",
             [](config& c, std::string_view text) { return read_resources(text, c.resources); }},
+    setting{"fabric", "auto, shared or ucx", "how ranks of other nodes are reached",
+            [](config& c, std::string_view text) {
+              c.fabric = text;
+              return text == "auto" || text == "shared" || text == "ucx";
+            }},
     setting{"log", "trace, debug, info, warn, error or off", "least severe messages that are shown",
             [](config& c, std::string_view text) {
               c.log = text;

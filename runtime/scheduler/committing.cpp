@@ -93,7 +93,7 @@ void scheduler::commit_encoded(index e, bytes_view encoded, rank_t maker) {
   }
   rank_t submitter = origin_of(at.id);
   bool push = (at.flags & wants_push) && submitter < ranks_.size() && ranks_[submitter].alive && at.accounts > 0;
-  if (push) send_value(submitter, e, 0);
+  if (push) tell_submitter(submitter, e);
   at.flags &= static_cast<std::uint8_t>(~wants_push);
   if ((at.flags & is_actor) && failed) {
     wire::failure why = wire::decode_failure(value_of(at).data);
@@ -120,6 +120,13 @@ void scheduler::serve_dependents(index e, std::vector<wire::serve>& served) {
 
 void scheduler::send_value(rank_t to, index e, std::uint32_t count) {
   if (!ranks_[to].alive) return;
+  if (!several_nodes_) return send_this(to, e, count, value_of(entries_[e]));
+  const wire::value_view v = value_for(e, to);
+  if (!v.present()) return want_copy(e, to, count);
+  send_this(to, e, count, v);
+}
+
+void scheduler::send_this(rank_t to, index e, std::uint32_t count, const wire::value_view& value) {
   const entry& at = entries_[e];
   wire::value_head head;
   head.count = count;
@@ -127,7 +134,7 @@ void scheduler::send_value(rank_t to, index e, std::uint32_t count) {
   head.attempt = at.attempt;
   scratch_.clear();
   scratch_.put(head);
-  scratch_.append(at.value.view());
+  wire::put_value(scratch_, value);
   out_.send(to, scratch_.view());
 }
 

@@ -121,6 +121,7 @@ void scheduler::maybe_free(index e) {
 void scheduler::free_now(index e) {
   entry& at = entries_[e];
   if (at.id == 0) return;
+  if (several_nodes_) free_copies(e);
   blob value = std::move(at.value);
   by_id_.erase(at.id);
   if (at.flags & actor_over) forget_actor(at.id);
@@ -128,11 +129,7 @@ void scheduler::free_now(index e) {
   if (!value) return;
   base::cursor from(value.view());
   wire::value_view v = wire::get_value(from);
-  if (v.kind == wire::value_kind::placed && ranks_[v.owner].alive) {
-    wire::free_place_head head;
-    head.place = v.place;
-    out_.send(v.owner, wire::as_bytes(head));
-  }
+  if (v.kind == wire::value_kind::placed) free_place(v.owner, v.place);
   for (std::size_t i = 0; i < wire::id_count(v.contains); ++i) {
     index contained = by_id_.find(wire::id_at(v.contains, i));
     if (contained) release(contained);

@@ -44,6 +44,9 @@ void scheduler::receive(rank_t from, bytes_view record) {
     case wire::message::query:
       on_query(from, record);
       break;
+    case wire::message::fetched:
+      on_fetched(from, record);
+      break;
     case wire::message::sync:
       on_sync(from, record);
       break;
@@ -159,11 +162,7 @@ void scheduler::on_done(rank_t from, bytes_view record) {
   bool expected = e && entries_[e].rank == from && entries_[e].attempt == head.attempt &&
                   (entries_[e].state == stage::assigned || entries_[e].state == stage::produced);
   if (!expected) {  // an attempt that was given up: its value is not wanted
-    if (value.kind == wire::value_kind::placed) {
-      wire::free_place_head freed;
-      freed.place = value.place;
-      out_.send(value.owner, wire::as_bytes(freed));
-    }
+    if (value.kind == wire::value_kind::placed) free_place(value.owner, value.place);
     return;
   }
   scratch_serves_.resize(head.served);

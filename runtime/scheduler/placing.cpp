@@ -24,6 +24,7 @@ void scheduler::join(rank_t rank, rank_offer offer) {
   rank_state& r = ranks_[rank];
   r.joined = r.alive = true;
   r.node = offer.node;
+  several_nodes_ |= r.node != ranks_[0].node;
   r.host = std::move(offer.host);
   r.total = r.room = std::move(offer.total);
   r.deep = depth(r);
@@ -256,6 +257,16 @@ std::optional<rank_t> scheduler::choose(index e, const lane& l) {
     }
   }
   std::optional<rank_t> found;
+  if (std::optional<std::uint32_t> node; several_nodes_ && ripe && (node = node_of_arguments(e))) {
+    by_load().from_least(
+        [&](rank_t rank) {
+          if (ranks_[rank].node != *node || !has_room(l, rank, ripe)) return false;
+          found = rank;
+          return true;
+        },
+        probes);
+    if (found) return found;
+  }
   by_load().from_least(
       [&](rank_t rank) {
         if (!has_room(l, rank, ripe)) return false;
@@ -302,19 +313,25 @@ void scheduler::send_assign(index e, rank_t rank) {
   head.bytes = fixed.bytes;
   scratch_.clear();
   scratch_.put(head);
+  std::vector<index> fetches;  // arguments that lie on other nodes
   for (index a = at.arguments; a; a = edges_[a].next_argument) {
     if (edges_[a].kind != edge_dep) continue;
     const entry& object = entries_[edges_[a].object];
     ++head.deps;
     scratch_.put(object.id);
     if (object.state == stage::done) {
-      scratch_.append(object.value.view());
-      continue;
+      const wire::value_view v = value_for(edges_[a].object, rank);
+      if (v.present()) {
+        wire::put_value(scratch_, v);
+        continue;
+      }
+      fetches.push_back(edges_[a].object);
     }
     wire::value_view awaited;
-    awaited.kind = object.rank == rank ? wire::value_kind::awaited_here : wire::value_kind::awaited;
+    const bool done = object.state == stage::done;
+    awaited.kind = object.rank == rank && !done ? wire::value_kind::awaited_here : wire::value_kind::awaited;
     wire::put_value(scratch_, awaited);
-    if (object.rank == rank) continue;
+    if (object.rank == rank || done) continue;
     wire::route_head route;
     route.rank = rank;
     route.object = object.id;
@@ -335,6 +352,7 @@ void scheduler::send_assign(index e, rank_t rank) {
   scratch_.append(rest.take(fixed.name + std::size_t{fixed.bytes}));
   std::memcpy(scratch_.data(), &head, sizeof(head));
   out_.send(rank, scratch_.view());
+  for (index object : fetches) want_copy(object, rank, 1);
 }
 
 }  // namespace rota::scheduler

@@ -10,25 +10,11 @@
 
 #include "runtime/scheduler/entries.h"
 #include "runtime/scheduler/lanes.h"
+#include "runtime/scheduler/parts.h"
 #include "runtime/wire/failure.h"
 #include "runtime/wire/outbox.h"
 
 namespace rota::scheduler {
-
-// What a rank brings when it joins.
-struct rank_offer {
-  std::uint32_t node = 0;
-  wire::resources total;  // cpus: its slots; 0 slots: it is handed no tasks
-  std::string host;
-};
-
-struct counters {
-  std::uint64_t spawned = 0;
-  std::uint64_t assigned = 0;
-  std::uint64_t committed = 0;
-  std::uint64_t recalled = 0;
-  std::uint64_t retried = 0;
-};
 
 // The head's state machine: which task runs where, where each value is, who holds a ref to what. Pure: events in,
 // messages out through the outbox; no clock, no threads, no I/O. Not thread-safe: one caller at a time. The work of an
@@ -74,45 +60,6 @@ class scheduler {
   bool covered(object_id id) const;
 
  private:
-  struct rank_state {
-    // What every task touches lies together.
-    bool joined = false;
-    bool alive = false;
-    bool gone = false;  // lost, and every survivor has said what it has from it
-    bool recalling = false;
-    bool load_changed = false;  // it is in load_changed_
-    std::uint32_t node = 0;
-    std::uint32_t outstanding = 0;  // tasks handed to it and not done
-    std::uint32_t blocked = 0;      // of them, those that wait in get
-    std::uint32_t waiting = 0;      // of them, those with arguments that are not done
-    std::uint32_t deep = 0;         // depth() as of one of the last DONEs
-    index first = 0, last = 0;      // the outstanding ones, oldest first
-    float task_ns = 20'000;         // recent time of a task
-    std::uint32_t dones = 0;
-    std::uint32_t recall_pause = 0;  // events to let pass before asking again
-    std::uint32_t recall_misses = 0;
-    std::int64_t cpu_load = 0;      // cpus of the outstanding ones
-    std::int64_t blocked_cpus = 0;  // what those that wait in get asked for
-    std::int64_t waiting_load = 0;  // cpus of the waiting ones
-    wire::resources room;           // total less what actors hold for life and what tasks with custom needs hold
-    wire::resources total;
-    std::string host;
-    std::vector<std::uint32_t> pinned;  // lanes of its own with tasks, by priority
-  };
-  struct loss {
-    rank_t rank;
-    std::set<rank_t> awaited;  // survivors that have not answered
-    // What survivors have from it: who, and how many tasks there still wait for a delivery.
-    std::unordered_map<index, std::vector<wire::serve>> reported;
-  };
-  struct shape_key {
-    std::string needs;  // encoded
-    std::int32_t priority;
-    wire::where_kind where;
-    std::uint64_t target;
-    auto operator<=>(const shape_key&) const = default;
-  };
-
   // entries.cpp: objects, edges, counts
   index touch(object_id id);
   void add_edge(index task, object_id object, edge_kind kind);
@@ -195,11 +142,23 @@ class scheduler {
   void fail(index e, wire::failure_kind kind, const std::string& what);
   void drop(index e);
   void send_value(rank_t to, index e, std::uint32_t count);
+  void send_this(rank_t to, index e, std::uint32_t count, const wire::value_view& value);
   void collect_consumers(index e, std::vector<wire::serve>& out, bool used = false) const;
   wire::value_view value_of(const entry& e) const;
   std::string title(const entry& e) const;
   void end_actor(index e, bool now, const std::string& why);
   void tell_where(rank_t to, index e);
+
+  // copies.cpp: values on other nodes
+  node_copy* find_copy(index e, std::uint32_t node);
+  wire::value_view value_for(index e, rank_t rank);
+  void tell_submitter(rank_t submitter, index e);
+  void want_copy(index e, rank_t to, std::uint32_t count);
+  void start_fetches(index e);
+  void on_fetched(rank_t from, bytes_view record);
+  void free_copies(index e);
+  void free_place(rank_t owner, std::uint64_t place);
+  std::optional<std::uint32_t> node_of_arguments(index task);
 
   // losing.cpp
   void finish_losses();
@@ -233,6 +192,8 @@ class scheduler {
   std::unordered_map<object_id, std::pair<std::string, std::string>> named_;  // actor -> name, class
   std::unordered_map<object_id, std::vector<rank_t>> where_asked_;            // who waits to hear where an actor is
   std::unordered_map<object_id, std::pair<wire::failure, rank_t>> dead_;      // why an actor died, and where it lived
+  std::unordered_map<index, std::vector<node_copy>> copies_;                  // at most one a node
+  bool several_nodes_ = false;
   std::vector<index> ready_;
   std::vector<index> handed_;
   std::vector<index> freeing_;

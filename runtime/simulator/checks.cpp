@@ -66,12 +66,13 @@ void simulation::note_start(site& s, const agent::work& w) {
   at->second = {w.attempt, s.rank};
 }
 
-void simulation::check_value(const agent::object& o) {
+void simulation::check_value(const site& s, const agent::object& o) {
   const expectation& e = *expected_.at(o.id);
   if (o.state == agent::object_state::failed) {
     ++summary_.failures_seen;
     wire::failure f = wire::decode_failure(o.bytes());
     std::uint32_t allowed = e.kinds | (summary_.lost > 0 ? after_loss : 0);
+    if (summary_.refused > 0) allowed |= bit(wire::failure_kind::out_of_memory);
     demand(allowed & bit(f.kind), fmt::format("object {:#x} must not fail ({}): {}", o.id, int(f.kind), f.what));
     return;
   }
@@ -79,6 +80,7 @@ void simulation::check_value(const agent::object& o) {
   demand(!e.fails, fmt::format("object {:#x} must fail", o.id));
   std::uint64_t hash = 0;
   if (o.kind == wire::value_kind::placed) {
+    demand(shape_.ranks[o.owner].node == shape_.ranks[s.rank].node, "a value lies on the node that reads it");
     auto at = sites_[o.owner].heap.find(o.place);
     demand(at != sites_[o.owner].heap.end(), fmt::format("the place of {:#x} is not freed while in use", o.id));
     hash = at->second;

@@ -9,14 +9,14 @@
 
 namespace rota::simulator {
 
-enum class event_kind : std::uint8_t { deliver, step, hunt, flush, drop, die, lose };
+enum class event_kind : std::uint8_t { deliver, step, hunt, flush, drop, die, lose, arrive };
 
 struct event {
   std::uint64_t time = 0;
   std::uint64_t order = 0;
   event_kind kind = event_kind::step;
   std::uint32_t a = 0;  // the rank; deliver: from
-  std::uint64_t b = 0;  // deliver: to; step: the activity; drop: the object
+  std::uint64_t b = 0;  // deliver: to; step: the activity; drop: the object; arrive: the transfer
 };
 
 // Virtual time and virtual links: FIFO for each ordered pair of ranks, delayed at random across pairs.

@@ -65,7 +65,7 @@ void simulation::start(site& s, const agent::work& w, std::uint32_t parent) {
     for (std::size_t n = 0; n < w.deps.size(); ++n) {
       agent::object* dep = w.deps[n];
       demand(dep->state == agent::object_state::ready, "a job starts when its arguments have values");
-      check_value(*dep);
+      check_value(s, *dep);
       a.hash = mixed(a.hash, expected_.at(dep->id)->hash);
       std::size_t opens = inside(a.spec.deps[n]).size();
       for (std::size_t i = 0; i < opens; ++i) add_register(a, dep->contains[i]);

@@ -56,9 +56,12 @@ void simulation::make_cluster() {
   bool losses = random_.chance(60);
   shape_.wide = random_.chance(30);
   shape_.ranks.resize(ranks);
+  const std::uint32_t per_node = random_.between(1, 3);
   std::uint32_t broad = 0;
   for (std::uint32_t r = 1; r < ranks; ++r) {
-    shape_.ranks[r] = {random_.between(1, 3), r / 3, random_.chance(30) ? random_.between(1, 2) : 0u};
+    // Whoever loses ranks has one node: what a lost rank's store held is read by its node.
+    shape_.ranks[r] = {random_.between(1, 3), losses ? 0 : r / per_node,
+                       random_.chance(30) ? random_.between(1, 2) : 0u};
     broad += shape_.ranks[r].slots >= 2 ? 1 : 0;
   }
   shape_.cpu_actor = !losses && (shape_.wide ? broad > 1 : broad > 0);
@@ -79,7 +82,13 @@ void simulation::make_cluster() {
     s.agent_->free_place = [this, &s](std::uint64_t place) {
       demand(s.heap.erase(place) == 1, fmt::format("place {} of rank {} is freed once", place, s.rank));
     };
+    s.agent_->fetch = [this, &s](std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t) {
+      fetch(s, number, from, place);
+    };
   }
+  std::vector<std::uint32_t> nodes;
+  for (const rank_shape& r : shape_.ranks) nodes.push_back(r.node);
+  for (site& s : sites_) s.agent_->set_nodes(nodes);
   if (!losses || ranks < 3) return;
   constexpr std::uint32_t spans[] = {300, 3'000, 10'000};
   std::uint32_t span = spans[random_.below(3)];
@@ -126,6 +135,9 @@ void simulation::happen(const event& e) {
       s.hunt_waits = false;
       hunt(s);
       break;
+    case event_kind::arrive:
+      arrive(s, e.b);
+      break;
     case event_kind::flush:
       s.flush_waits = false;
       s.agent_->flush();
@@ -158,8 +170,36 @@ void simulation::dispatch(rank_t from, rank_t to, bytes_view record) {
     while (network_->take(lost, to, earlier)) dispatch(lost, to, earlier.view());
   }
   if (trace_) trace(fmt::format("  rank {} takes {} from {}", to, int(type), from));
+  if (type == wire::message::lend) return lend(s, from, base::cursor(record).get<wire::lend_head>());
   demand(s.agent_->receive(from, record), "a message is the head's or an agent's");
   drain_local(s);
+}
+
+// As worker/transfers.cpp does: asks the owner for the bytes, if there is room for them.
+void simulation::fetch(site& s, std::uint64_t number, rank_t from, std::uint64_t place) {
+  demand(shape_.ranks[from].node != shape_.ranks[s.rank].node, "what lies on the own node is not fetched");
+  wire::lend_head ask;
+  ask.number = number;
+  ask.place = place;
+  s.outbox->send(from, wire::as_bytes(ask));
+}
+
+void simulation::lend(site& owner, rank_t to, const wire::lend_head& asked) {
+  auto at = owner.heap.find(asked.place);
+  transfers_[++last_transfer_] = {asked.number,
+                                  at == owner.heap.end() ? 0 : at->second};  // 0: nobody wants it any more
+  network_->schedule(event_kind::arrive, to, last_transfer_, 1 + random_.below(random_.chance(80) ? 50 : 5'000));
+}
+
+void simulation::arrive(site& s, std::uint64_t id) {
+  const transfer t = transfers_.extract(id).mapped();
+  if (random_.chance(3)) {
+    ++summary_.refused;
+    return s.agent_->fetched(t.number, wire::fetch_outcome::no_room, 0);
+  }
+  ++summary_.copies;
+  s.heap[++s.places] = t.hash;
+  s.agent_->fetched(t.number, wire::fetch_outcome::whole, s.places);
 }
 
 void simulation::drain_local(site& s) {

@@ -17,6 +17,8 @@ struct summary {
   std::uint64_t values_checked = 0;
   std::uint64_t failures_seen = 0;
   std::uint32_t lost = 0;
+  std::uint64_t copies = 0;   // of values, brought to other nodes
+  std::uint64_t refused = 0;  // for lack of room
   scheduler::counters head;
 };
 
@@ -37,6 +39,9 @@ class simulation {
   void happen(const event& e);
   void deliver(rank_t from, rank_t to);
   void dispatch(rank_t from, rank_t to, bytes_view record);
+  void fetch(site& s, std::uint64_t number, rank_t from, std::uint64_t place);
+  void lend(site& owner, rank_t to, const wire::lend_head& asked);
+  void arrive(site& s, std::uint64_t transfer);
   void drain_local(site& s);
   void after(site& s);
   void die(rank_t rank);
@@ -75,7 +80,7 @@ class simulation {
   // checks.cpp
   void to_head(rank_t from, bytes_view record);
   void note_start(site& s, const agent::work& w);
-  void check_value(const agent::object& o);
+  void check_value(const site& s, const agent::object& o);
   void check_accounts() const;
   void check_cover() const;
   void check_end();
@@ -100,6 +105,12 @@ class simulation {
   std::set<object_id> called_;                                               // calls that have run
   std::set<object_id> named_;
   std::set<object_id> made_known_;  // objects that the head has been told of
+  struct transfer {                 // a value on its way to another node
+    std::uint64_t number = 0;
+    std::uint64_t hash = 0;
+  };
+  std::unordered_map<std::uint64_t, transfer> transfers_;
+  std::uint64_t last_transfer_ = 0;
   summary summary_;
 };
 

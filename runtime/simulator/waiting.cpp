@@ -8,7 +8,7 @@
 namespace rota::simulator {
 namespace {
 
-bool settled(const agent::object& o) { return o.state.load() != agent::object_state::pending; }
+bool settled(const agent::object& o) { return o.state.load() > agent::object_state::elsewhere; }
 
 constexpr std::uint32_t run_times[] = {300, 3'000, 50'000, 2'000'000};
 
@@ -54,7 +54,7 @@ void simulation::poll_all(site& s) {
 }
 
 void simulation::got(site& s, activity& a, agent::object& o) {
-  check_value(o);
+  check_value(s, o);
   if (std::exchange(a.checking, false)) return drop(s, &o);
   if (o.state == agent::object_state::failed) {
     if (a.spec.flags & driver) return add_missing(a, a.todo.steps[a.at - 1].opens);

@@ -38,6 +38,11 @@ enum class message : std::uint8_t {
   give_back,  //
   part,       // of a record too large for a ring: runtime/worker/links.h
   spawned_all,
+  fetch,
+  fetched,
+  heartbeat,  // between the processes: runtime/worker/far_links.h
+  run_ends,   // head -> all, where it goes without them
+  lend,       // between the ranks' stores: runtime/worker/transfers.h
 };
 
 inline message type_of(bytes_view record) { return static_cast<message>(record[0]); }
@@ -57,6 +62,7 @@ inline bool for_head(message type) {
     case message::end_actor:
     case message::query:
     case message::sync:
+    case message::fetched:
       return true;
     default:
       return false;

@@ -15,6 +15,7 @@ enum class value_kind : std::uint8_t {
   failed,        // no value: an encoded failure (wire/failure.h)
   awaited,       // in an ASSIGN: the producer or the head will send it
   awaited_here,  // in an ASSIGN: the receiving rank itself was producing it when the head wrote this
+  elsewhere,     // in a VALUE: in the store of another node, from where it comes when it is asked for
 };
 
 // A value without owning it. `contains` are the objects whose refs lie inside the value, 8 bytes an id, unaligned.

@@ -37,17 +37,18 @@ void process::call_helper() {
 
 // One look of the helper, with the pump. `seen`: the visits that it knows of.
 process::helper_mode process::help(std::uint64_t& seen) {
-  if (agent_.has_unsent_counts() || anything_waits()) {
+  const bool moving = transfers_.waits_for_room();
+  if (agent_.has_unsent_counts() || moving || anything_waits()) {
     step();
     wake_others(true);
   }
   publish(wake::all);
   const bool unserved = agent_.runnable() > hunting_;  // calls, or tasks of less than a CPU, and no thread for them
   if (unserved) wake_others(true);
-  if (!unserved && (sentinel_ == sleeper::client || sentinel_ == sleeper::executor)) {
+  if (!unserved && !moving && (sentinel_ == sleeper::client || sentinel_ == sleeper::executor)) {
     helper_ = helper_mode::parked;
     if (drops_.any()) helper_ = helper_mode::ticking;  // seq_cst: pairs with let_go()
-  } else if (unserved || visits_ != seen) {
+  } else if (unserved || moving || visits_ != seen) {
     helper_ = helper_mode::ticking;
   } else {
     helper_ = helper_mode::sentinel;

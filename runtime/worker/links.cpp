@@ -13,7 +13,7 @@ wake need_of(bytes_view record) {
 
 links::links(mpi::node_window& window, std::vector<rank_t> ranks, int self)
     : window_(window), self_(self), self_rank_(ranks[static_cast<std::size_t>(self)]), peers_(ranks.size()) {
-  by_rank_.resize(*std::max_element(ranks.begin(), ranks.end()) + 1);
+  by_rank_.resize(*std::max_element(ranks.begin(), ranks.end()) + 1, elsewhere);
   for (std::size_t i = 0; i < ranks.size(); ++i) {
     by_rank_[ranks[i]] = static_cast<std::uint32_t>(i);
     if (static_cast<int>(i) == self) continue;
@@ -24,8 +24,14 @@ links::links(mpi::node_window& window, std::vector<rank_t> ranks, int self)
   }
 }
 
+void links::connect(std::unique_ptr<far_links> far, std::size_t ranks) {
+  far_ = std::move(far);
+  by_rank_.resize(ranks, elsewhere);
+}
+
 void links::send(rank_t to, bytes_view record) {
-  peer& p = to_rank(to);
+  if (by_rank_[to] == elsewhere) return far_->send(to, record);
+  peer& p = peers_[by_rank_[to]];
   write(p, record);
   p.need = std::max(p.need, need_of(record));
   if (!p.dirty) {
@@ -82,10 +88,10 @@ bool links::anything_waits() {
   for (peer& p : peers_) {
     if (p.bell && !p.in.empty()) return true;
   }
-  return false;
+  return far_ && far_->anything_waits();
 }
 
-void links::publish(wake whom) {
+void links::publish_near(wake whom) {
   if (backlog_bytes_ > 0) {
     for (peer& p : peers_) {
       if (!p.backlog.empty()) {

@@ -1,26 +1,29 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "mpi/window.h"
 #include "runtime/base/buffer.h"
 #include "runtime/wire/messages.h"
 #include "runtime/wire/outbox.h"
+#include "runtime/worker/far_links.h"
+#include "runtime/worker/wake.h"
 
 namespace rota::detail {
 
-// Which receivers are woken for what they are sent, if they sleep: those of messages that somebody acts on; also those
-// that hear of a result that nobody has got yet; or all, also for what is only kept in books.
-enum class wake : std::uint8_t { all, wanted, urgent };
-wake need_of(bytes_view record);
-
-// The links of one rank: a mailbox to and from each other rank of the node, and a queue to itself. Used by the thread
-// that holds the pump. send() never blocks: what finds no room waits here, and throttled() tells programs to slow down.
+// The links of one rank: a mailbox to and from each other rank of the node, and what leads to other nodes. Used by the
+// thread that holds the pump. send() never blocks: what finds no room waits here, and throttled() tells programs to
+// slow down.
 class links final : public wire::outbox {
  public:
   // `ranks`: the world rank of each node rank; `self`: this one's node rank.
   links(mpi::node_window& window, std::vector<rank_t> ranks, int self);
+
+  // Before anything is sent to ranks of other nodes. `ranks`: of the world.
+  void connect(std::unique_ptr<far_links> far, std::size_t ranks);
+  far_links* far() { return far_.get(); }  // null on a node that is alone
 
   void send(rank_t to, bytes_view record) override;
 
@@ -31,13 +34,29 @@ class links final : public wire::outbox {
 
   bool anything_waits();
   // Shows what was sent to its receivers, and wakes those that sleep as far as `whom` says; the others are owed a wake.
-  void publish(wake whom);
-  bool wakes_owed() const { return !owed_.empty(); }
+  void publish(wake whom) {
+    if (far_) far_->publish(whom);
+    publish_near(whom);
+  }
+  // As publish(all), but what goes to other nodes may wait for company: see far_links.
+  void publish_leisurely() {
+    if (far_) far_->publish_leisurely();
+    publish_near(wake::all);
+  }
+  bool wakes_owed() const { return !owed_.empty() || (far_ && far_->holds_back()); }
   // Before sleeping: ask full receivers to ring when there is room. False if some room has come meanwhile.
   bool await_room();
 
-  bool throttled() const { return backlog_bytes_ > most_backlog; }
-  bool clogged() const { return backlog_bytes_ > 0; }
+  // The last look before a thread sleeps on the doorbell: false if something came from another node.
+  bool arm() { return !far_ || far_->arm(); }
+
+  bool throttled() const { return backlog_bytes() > most_backlog; }
+  bool clogged() const { return backlog_bytes() > 0; }
+  void flush() {
+    if (far_) far_->flush();
+  }
+  // Everything that was sent before flush() has left this rank.
+  bool all_sent() const { return backlog_bytes_ == 0 && (!far_ || far_->all_sent()); }
 
   mpi::doorbell& own_bell() { return window_.bell(self_); }
 
@@ -57,19 +76,22 @@ class links final : public wire::outbox {
     bool dirty = false, owed = false;
   };
 
+  void publish_near(wake whom);
   void write(peer& p, bytes_view record);
   bool try_write(peer& p, bytes_view record);
   void drain_backlog(peer& p);
   void ring(peer& p);
-  peer& to_rank(rank_t rank) { return peers_[by_rank_[rank]]; }
+  std::size_t backlog_bytes() const { return backlog_bytes_ + (far_ ? far_->backlog_bytes() : 0); }
 
   mpi::node_window& window_;
   int self_;
   rank_t self_rank_;
-  std::vector<peer> peers_;             // by node rank; the own one unused
+  std::vector<peer> peers_;  // by node rank; the own one unused
+  static constexpr std::uint32_t elsewhere = 0xffff'ffff;
   std::vector<std::uint32_t> by_rank_;  // world rank -> node rank
   std::vector<std::uint32_t> dirty_, owed_;
   std::size_t backlog_bytes_ = 0;
+  std::unique_ptr<far_links> far_;
 };
 
 // A record too large for a ring comes as several of these.
@@ -101,6 +123,7 @@ bool links::receive(F&& use) {
       if (p.in.pop()) mpi::ring(*p.bell);
     }
   }
+  if (far_ && far_->anything_waits()) any |= far_->receive(use);
   return any;
 }
 

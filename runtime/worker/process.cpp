@@ -17,10 +17,19 @@ process::process(rank_setup setup, config values, function_table functions, mpi:
       links_(window, setup_.node_ranks, window.rank()),
       store_(window.pool(), window.ledger(window.rank()), setup_.rank, setup_.node_ranks.front()),
       outboxes_(setup_.rank, links_),
+      transfers_(store_, outboxes_.of_agent()),
+      far_out_(*this),
       agent_(setup_.rank, setup_.offered, outboxes_.of_agent()),
       function_ns_(functions_.size(), unknown_ns) {
   for (std::uint32_t i = 0; i < functions_.size(); ++i) titles_.push_back(function_title(functions_.name(i)));
   agent_.free_place = [this](std::uint64_t place) { store_.free(place, outboxes_.of_agent()); };
+  agent_.set_nodes(setup_.nodes);
+  agent_.fetch = [this](std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t size) {
+    transfers_.fetch(number, from, place, size);
+  };
+  transfers_.ended = [this](std::uint64_t number, wire::fetch_outcome outcome, std::uint64_t place) {
+    agent_.fetched(number, outcome, place);
+  };
   agent_.function_name = [this](std::uint32_t function) { return titles_[function]; };
 }
 
@@ -40,8 +49,16 @@ void process::throw_unknown(rank_t from, wire::message type) const {
                                      setup_.host, int(type), from));
 }
 
-void process::throw_closed() {
+void process::throw_over() const {
+  if (!lost_why_.empty()) throw rank_lost(lost_why_);
   throw config_error("the session has ended, and a program has one: keep it open for as long as it is used");
+}
+
+void process::lose(std::string why) {
+  if (over()) return;
+  lost_why_ = std::move(why);
+  over_.store(true, std::memory_order_release);  // pairs with over()
+  tell_clients();
 }
 
 // The name in the source, out of a __PRETTY_FUNCTION__ with "... [with auto F = name; ...]".
@@ -62,7 +79,7 @@ std::string process::function_title(std::string_view pretty) {
 }
 
 place process::reserve(std::size_t bytes) {
-  if (closed()) throw_closed();
+  if (over()) throw_over();
   if (drops_.any()) turn at_the_pump(*this);  // what was just let go is used again
   if (std::optional<place> found = store_.try_reserve(bytes)) return *found;
   const std::uint32_t wanted = objectstore::heap::extents_for(bytes);
@@ -82,7 +99,7 @@ place process::reserve(std::size_t bytes) {
     });
     std::optional<grant_head> answer;
     wait_until([&] { return answer || (answer = peek_answer(number)); }, std::nullopt);
-    if (!answer) throw_closed();
+    if (!answer) throw_over();
     if (answer->count > 0) {
       objectstore::run granted{answer->first, answer->count};
       if (!store_.adopt(granted)) {
@@ -110,7 +127,7 @@ base::buffer process::query(wire::query_kind kind, bytes_view body) {
   std::uint32_t number = visit([&](agent::agent& a) { return a.ask(kind, body); });
   std::optional<base::buffer> answer;
   wait_until([&] { return answer || (answer = agent_.take_reply(number)); }, std::nullopt);
-  if (!answer) throw_closed();
+  if (!answer) throw_over();
   return std::move(*answer);
 }
 
@@ -147,7 +164,7 @@ bool process::serve(std::chrono::nanoseconds limit, std::string& names) {
 bool process::close_here(std::chrono::steady_clock::time_point until, std::string& names) {
   ending_.store(true, std::memory_order_relaxed);
   visit([](agent::agent& a) { a.close(); });
-  if (!wait_until([this] { return agent_.idle() && !links_.clogged(); }, until)) {
+  if (!wait_until([this] { return agent_.idle() && !links_.clogged(); }, until) || !flush_links(until)) {
     turn at_the_pump(*this);
     names =
         fmt::format("{} calls or destructors of actors on rank {} ({})", agent_.live_jobs(), setup_.rank, setup_.host);
@@ -158,6 +175,7 @@ bool process::close_here(std::chrono::steady_clock::time_point until, std::strin
     std::uint32_t waiting = 0;
     {
       turn at_the_pump(*this);
+      over_.store(true, std::memory_order_release);    // pairs with over()
       closed_.store(true, std::memory_order_release);  // pairs with closed()
       tell_clients();
       waiting = clients_;
@@ -173,6 +191,7 @@ bool process::close_here(std::chrono::steady_clock::time_point until, std::strin
 }
 
 void process::abandon() {
+  over_.store(true, std::memory_order_release);    // pairs with over()
   closed_.store(true, std::memory_order_release);  // pairs with closed()
 }
 

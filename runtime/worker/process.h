@@ -25,8 +25,11 @@
 #include "runtime/worker/running_task.h"
 #include "runtime/worker/stack_thread.h"
 #include "runtime/worker/store_link.h"
+#include "runtime/worker/transfers.h"
 
 namespace rota::detail {
+
+enum class pump_held : bool { no, yes };
 
 // One rank of a session: agent, links and store, rank 0's scheduler, and the threads that drive them. One thread at a
 // time holds the pump (`mutex_`): it takes messages in, lets the machines decide and sends what they say. Whoever waits
@@ -35,6 +38,13 @@ namespace rota::detail {
 class process {
  public:
   process(rank_setup setup, config values, function_table functions, mpi::node_window& window);
+  // Before start_threads(): the way to ranks of other nodes. Called with the pump: `broken` when one is lost,
+  // `run_ends` when the head goes without this rank.
+  void connect(std::unique_ptr<mpi::fabric> way, std::function<void(rank_t, const std::string&)> broken,
+               std::function<void()> run_ends);
+  // Rank 0, when it goes without the others: tells those of other nodes. Gives up after a moment.
+  void tell_run_ends(pump_held pump) noexcept;
+  void disconnect(std::chrono::steady_clock::time_point until);  // once all threads have ended
   // Rank 0, before start_threads(): `offers` by rank.
   void become_head(const std::vector<scheduler::rank_offer>& offers);
 
@@ -42,11 +52,13 @@ class process {
   const config& values() const { return values_; }
   const function_table& functions() const { return functions_; }
   store_link& store() { return store_; }
-  bool closed() const { return closed_.load(std::memory_order_acquire); }  // pairs with close_now
+  bool closed() const { return closed_.load(std::memory_order_acquire); }  // pairs with close_here
+  // Nothing can be asked for any more: the session is closed, or has lost a rank and only waits to be ended.
+  bool over() const { return over_.load(std::memory_order_acquire); }  // pairs with lose
   bool ending() const { return ending_.load(std::memory_order_relaxed); }
   // For what a program's own threads begin: nothing new once the session ends, or it never would.
   void refuse_when_ending() const {
-    if (ending()) throw_closed();
+    if (ending()) throw_over();
   }
 
   // The first of `count` fresh ids of this rank's own, in a row.
@@ -59,9 +71,9 @@ class process {
   // Runs use(agent) under the pump, then sends what came of it. Throws config_error when the session has ended.
   template <class F>
   decltype(auto) visit(F&& use) {
-    if (closed()) throw_closed();
+    if (over()) throw_over();
     turn at_the_pump(*this);
-    if (closed()) throw_closed();
+    if (over()) throw_over();
     return use(agent_);
   }
   // For the done() of wait_until, which has the pump: the value is asked for unless it comes by itself.
@@ -90,6 +102,8 @@ class process {
   bool end_tasks(deadline until, std::string& names);
   void send_close();
   bool close_here(std::chrono::steady_clock::time_point until, std::string& names);
+  // Rank 0, with the pump: the run has lost a rank. From now on whoever asks for something gets rank_lost.
+  void lose(std::string why);
   void abandon();  // gives up on threads that still run: the process is about to end
   // Rank 0: what is held although the program holds nothing; empty if nothing is.
   std::string leaks();
@@ -119,8 +133,21 @@ class process {
    private:
     process& process_;
   };
-  [[noreturn]] static void throw_closed();
+  [[noreturn]] void throw_over() const;
   [[noreturn]] object_id throw_no_ids() const;
+
+  // What other nodes bring besides messages.
+  class far_hearer final : public far_links::hearer {
+   public:
+    explicit far_hearer(process& p) : process_(p) {}
+    void received(std::uint64_t number, bool whole) override;
+    void broken(rank_t peer, const std::string& why) override;
+    void suspected(rank_t peer, bool silent) override;
+    std::function<void(rank_t, const std::string&)> on_broken;
+
+   private:
+    process& process_;
+  };
 
   // pump.cpp
   void enter();
@@ -142,6 +169,7 @@ class process {
   void park_client(deadline until);
   bool settle_down(sleeper who);
   void publish(wake whom);
+  void publish_leisurely();
   bool await_room();
   void tell_clients();
 
@@ -165,6 +193,7 @@ class process {
 
   // process.cpp
   void stop_threads();
+  bool flush_links(deadline until);
   std::optional<grant_head> peek_answer(std::uint32_t number);
   void ask_for_kept_extents();
 
@@ -176,6 +205,9 @@ class process {
   links links_;
   store_link store_;
   outboxes outboxes_;
+  transfers transfers_;
+  far_hearer far_out_;
+  std::function<void()> run_ends_;
   agent::agent agent_;
   std::unique_ptr<scheduler::scheduler> head_;  // rank 0
   std::atomic<std::uint64_t> next_sequence_{1};
@@ -208,6 +240,8 @@ class process {
   std::atomic<bool> throttled_{false};
   std::atomic<bool> closed_{false};
   std::atomic<bool> ending_{false};
+  std::atomic<bool> over_{false};
+  std::string lost_why_;                       // written before over_
   bool news_ = false;                          // something that a parked thread may wait for has come
   std::atomic<std::uint32_t> close_asked_{0};  // the main thread of a worker sleeps on it
   bool stopping_ = false, told_of_threads_ = false;

@@ -15,7 +15,6 @@ namespace rota::detail {
 namespace {
 
 constexpr std::uint64_t spin_ns = 20'000;
-constexpr std::uint64_t crowded_spin_ns = 20'000;
 
 #if defined(__x86_64__)
 inline void relax() { _mm_pause(); }
@@ -53,21 +52,22 @@ void process::leave() {
   if (closed()) return unlock();  // nothing of the session is touched any more
   constexpr std::uint64_t visits_per_look = 256;
   drain_local();
-  publish(wake::all);
+  publish_leisurely();
   if (visits_ % visits_per_look == 0 && links_.anything_waits()) step();
   if (drops_.any()) take_drops();
   // Counts may wait for company only where the helper will soon look.
   if (agent_.has_unsent_counts() && helper_.load() != helper_mode::ticking) agent_.flush();
   drain_local();
   wake_others(false);
-  publish(wake::all);
+  publish_leisurely();
   throttled_.store(links_.throttled(), std::memory_order_relaxed);  // relaxed: a hint
-  if (sentinel_ == sleeper::none || agent_.has_unsent_counts()) ensure_helper();
+  if (sentinel_ == sleeper::none || agent_.has_unsent_counts() || links_.wakes_owed()) ensure_helper();
   unlock();
 }
 
 bool process::step() {
   bool any = false;
+  if (far_links* far = links_.far()) far->tend();
   if (drops_.any()) {
     take_drops();
     any = true;
@@ -77,6 +77,7 @@ bool process::step() {
     dispatch(from, record);
     drain_local();
   });
+  if (transfers_.waits_for_room()) transfers_.try_waiting();
   agent_.flush();
   drain_local();
   if (links_.clogged()) publish(wake::urgent);
@@ -88,6 +89,8 @@ void process::dispatch(rank_t from, bytes_view record) {
   wire::message type = wire::type_of(record);
   if (head_ && wire::for_head(type)) return head_->receive(from, record);
   if (agent_.receive(from, record)) return;
+  if (type == wire::message::run_ends) return run_ends_();
+  if (type == wire::message::lend) return transfers_.lend(from, base::cursor(record).get<wire::lend_head>());
   if (type == wire::message::close) {
     close_asked_.store(1);
     base::futex_wake(close_asked_, 1);
@@ -138,6 +141,12 @@ void process::publish(wake whom) {
   if (held_back && !links_.throttled()) tell_clients();
 }
 
+void process::publish_leisurely() {
+  bool held_back = links_.throttled();
+  links_.publish_leisurely();
+  if (held_back && !links_.throttled()) tell_clients();
+}
+
 // Whoever waits in get, wait or throttle looks again.
 void process::tell_clients() {
   if (parked_clients_ > 0) {
@@ -175,7 +184,12 @@ bool process::spin(std::uint64_t& until) {
   publish(wake::wanted);
   if (!links_.wakes_owed()) owed_since_ = 0;
   if (setup_.crowded && spinning_ > 0) return false;  // one thread looks for all
-  if (until == 0) until = base::now_ns() + (setup_.crowded ? crowded_spin_ns : spin_ns);
+  far_links* const far = links_.far();
+  if (until == 0) {
+    const std::uint64_t now = base::now_ns();
+    until = now + spin_ns;
+    if (far && !setup_.crowded) until = now + std::max(spin_ns, far->patience_ns(now));
+  }
   for (int look = 1;; ++look) {
     if (anything_waits()) {
       if (!setup_.crowded) until = 0;
@@ -205,6 +219,7 @@ bool process::spin(std::uint64_t& until) {
 // thread itself looks for: it must not sleep then.
 bool process::settle_down(sleeper who) {
   bool held_back = links_.throttled();
+  if (transfers_.waits_for_room()) call_helper();
   agent_.flush();
   drain_local();
   publish(wake::all);
@@ -229,7 +244,7 @@ void process::sleep(sleeper who, deadline until) {
   bell.counter.fetch_add(1);  // so that senders can tell this sleep from the last (links::wake)
   sentinel_ = who;
   std::uint32_t value = bell.prepare();
-  bool stay = !anything_waits() && await_room() && !(stopping_ && who != sleeper::client);
+  bool stay = !anything_waits() && await_room() && !(stopping_ && who != sleeper::client) && links_.arm();
   if (stay) {
     unlock();
     bell.wait(value, left_until(until));
@@ -253,10 +268,10 @@ void process::park_client(deadline until) {
 
 // What the program waits for: the thread itself does the work that brings it.
 bool process::wait_until(const std::function<bool()>& done, deadline until) {
-  if (closed()) throw_closed();
+  if (over()) throw_over();
   running_task& task = current();
   turn at_the_pump(*this);
-  if (closed()) throw_closed();
+  if (over()) throw_over();
   struct presence {  // the window stays while anyone is in here
     std::uint32_t& count;
     explicit presence(std::uint32_t& clients) : count(clients) { ++count; }
@@ -271,7 +286,7 @@ bool process::wait_until(const std::function<bool()>& done, deadline until) {
   for (;;) {
     step();
     finished = done();
-    if (finished || (until && std::chrono::steady_clock::now() >= *until)) break;
+    if (finished || over() || (until && std::chrono::steady_clock::now() >= *until)) break;
     if (task.job && run_child(task.job)) {
       spin_until = 0;
       continue;
@@ -286,7 +301,6 @@ bool process::wait_until(const std::function<bool()>& done, deadline until) {
     } else {
       park_client(until);
     }
-    if (closed() && !done()) throw_closed();
   }
   if (task.job) {
     --in_get_;
@@ -297,6 +311,7 @@ bool process::wait_until(const std::function<bool()>& done, deadline until) {
     epoch_.fetch_add(1);
     base::futex_wake(epoch_, 1);
   }
+  if (!finished && over()) throw_over();
   return finished;
 }
 

@@ -20,6 +20,7 @@ struct rank_setup {
   unsigned slots = 0;
   bool crowded = false;  // more ranks on the host than cores: whoever spins keeps another from working
   std::vector<rank_t> node_ranks;
+  std::vector<std::uint32_t> nodes;  // of each rank
 };
 
 }  // namespace rota::detail

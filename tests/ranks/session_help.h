@@ -53,11 +53,13 @@ inline void hold_slot_until(const std::string& path) {
   if (!eventually([&] { return exists(path); })) throw std::runtime_error("nobody made " + path);
 }
 
-// A folder of a test's own, with files by which processes tell each other something.
+// A folder of a test's own, with files by which processes tell each other something: in $TMPDIR, which all nodes see
+// when a test runs on several.
 class note_folder {
  public:
   note_folder() {
-    std::string name = "/tmp/rota_test_XXXXXX";
+    const char* parent = std::getenv("TMPDIR");
+    std::string name = std::string(parent ? parent : "/tmp") + "/rota_test_XXXXXX";
     if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
     path_ = name;
   }

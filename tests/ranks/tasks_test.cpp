@@ -63,6 +63,7 @@ TEST(placement, on_rank_runs_there) {
 
 TEST(placement, on_node_runs_there) {
   for (const rota::node_info& node : rota::nodes()) {
+    if (node.total.cpus == 0) continue;  // the head is alone there
     const unsigned rank = remote<rank_of_task>.with({.where = rota::on_node(node.id)})().get();
     EXPECT_NE(std::find(node.ranks.begin(), node.ranks.end(), rank), node.ranks.end());
   }
@@ -229,7 +230,7 @@ TEST(this_task, tells_id_name_attempt_rank_and_node) {
   EXPECT_EQ(got.name, "given name");
   EXPECT_EQ(got.attempt, 0u);
   EXPECT_EQ(got.rank, workers().back());
-  EXPECT_EQ(got.node, rota::nodes().front().id);
+  EXPECT_EQ(got.node, rota::nodes().back().id);
   EXPECT_EQ(got.gpus, 0u);
   EXPECT_FALSE(got.cancelled);
   EXPECT_TRUE(contains(remote<tell>().get().name, "tell"));
@@ -253,7 +254,7 @@ TEST(exceptions, a_standard_exception_comes_back_with_where_and_why) {
   const auto e = thrown_by<rota::task_error>([&] { r.get(); });
   EXPECT_EQ(e.type_name(), "std::out_of_range");
   for (const std::string& part : {std::string("reads_past_the_end"), std::string("vector::_M_range_check"),
-                                  "rank " + std::to_string(workers().back()), rota::nodes().front().host}) {
+                                  "rank " + std::to_string(workers().back()), rota::nodes().back().host}) {
     EXPECT_TRUE(contains(e.what(), part)) << part << " in " << e.what();
   }
   const auto original = thrown_by<std::out_of_range>([&] { e.rethrow(); });
@@ -349,12 +350,15 @@ TEST(exceptions, values_that_throw_while_they_travel) {
 
 TEST(facts, nodes_and_resources_add_up) {
   const auto nodes = rota::nodes();
-  ASSERT_EQ(nodes.size(), 1u);
-  EXPECT_FALSE(nodes[0].host.empty());
-  EXPECT_EQ(nodes[0].total.cpus, 2.0 * static_cast<double>(workers().size()));
-  EXPECT_EQ(rota::cluster_resources().cpus, nodes[0].total.cpus);
-  EXPECT_TRUE(eventually([&] { return rota::available_resources().cpus == nodes[0].total.cpus; }));
-  EXPECT_EQ(remote<[] { return rota::cluster_resources().cpus; }>().get(), nodes[0].total.cpus);
+  double cpus = 0;
+  for (const rota::node_info& node : nodes) {
+    EXPECT_FALSE(node.host.empty());
+    cpus += node.total.cpus;
+  }
+  EXPECT_EQ(cpus, 2.0 * static_cast<double>(workers().size()));
+  EXPECT_EQ(rota::cluster_resources().cpus, cpus);
+  EXPECT_TRUE(eventually([&] { return rota::available_resources().cpus == cpus; }));
+  EXPECT_EQ(remote<[] { return rota::cluster_resources().cpus; }>().get(), cpus);
 }
 
 TEST(tasks, an_empty_ref_is_refused_at_the_call) {

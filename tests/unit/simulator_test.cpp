@@ -26,6 +26,8 @@ TEST_P(seeds, hold_the_invariants) {
       sum.calls += one.calls;
       sum.values_checked += one.values_checked;
       sum.lost += one.lost;
+      sum.copies += one.copies;
+      sum.refused += one.refused;
       sum.head.retried += one.head.retried;
       sum.head.recalled += one.head.recalled;
     } catch (const std::exception& e) {
@@ -37,6 +39,8 @@ TEST_P(seeds, hold_the_invariants) {
   EXPECT_GT(sum.calls, 100u);
   EXPECT_GT(sum.values_checked, 1000u);
   EXPECT_GT(sum.lost, 10u);
+  EXPECT_GT(sum.copies, 100u);
+  EXPECT_GT(sum.refused, 0u);
   EXPECT_GT(sum.head.retried, 10u);
   EXPECT_GT(sum.head.recalled, 10u);
 }

@@ -17,7 +17,11 @@ struct config {
                            // half of what the job may still use of it and half of what /dev/shm has free
   std::size_t inline_bytes = 4096;  // arguments and results up to this size ride in messages
   std::chrono::nanoseconds shutdown_timeout = std::chrono::seconds(30);
+  // A rank of another node that has said nothing for so long is suspected, then taken for lost.
+  std::chrono::nanoseconds suspect_after = std::chrono::seconds(5);
+  std::chrono::nanoseconds lost_after = std::chrono::seconds(15);
   std::map<std::string, double> resources{};  // custom resources that each rank offers
+  std::string fabric = "auto";                // how ranks of other nodes are reached: auto, shared (not at all), ucx
   std::string log = "warn";                   // trace, debug, info, warn, error, off
 };
 

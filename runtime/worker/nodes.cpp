@@ -1,0 +1,68 @@
+// What a rank has to do with ranks of other nodes.
+#include "runtime/base/log.h"
+#include "runtime/worker/process.h"
+
+namespace rota::detail {
+
+void process::connect(std::unique_ptr<mpi::fabric> way, std::function<void(rank_t, const std::string&)> broken,
+                      std::function<void()> run_ends) {
+  run_ends_ = std::move(run_ends);
+  far_out_.on_broken = std::move(broken);
+  transfers_.use(way.get());
+  std::vector<rank_t> watched;  // a star with the head
+  for (rank_t r = 0; r < setup_.world_size; ++r) {
+    if (setup_.nodes[r] != setup_.node && (setup_.rank == 0 || r == 0)) watched.push_back(r);
+  }
+  links_.connect(std::make_unique<far_links>(std::move(way), setup_.world_size, std::move(watched),
+                                             far_links::limits{values_.suspect_after, values_.lost_after},
+                                             links_.own_bell(), far_out_),
+                 setup_.world_size);
+}
+
+void process::disconnect(std::chrono::steady_clock::time_point until) {
+  if (links_.far()) links_.far()->close(until);
+}
+
+void process::tell_run_ends(pump_held pump) noexcept {
+  far_links* far = links_.far();
+  if (!far) return;
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+  while (pump == pump_held::no && !mutex_.try_lock()) {
+    if (std::chrono::steady_clock::now() > until) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  try {
+    const std::byte ends = static_cast<std::byte>(wire::message::run_ends);
+    for (rank_t r = 0; r < setup_.world_size; ++r) {
+      if (setup_.nodes[r] != setup_.node) far->send(r, {&ends, 1});
+    }
+    far->flush();
+    while (!far->all_sent() && std::chrono::steady_clock::now() < until) far->anything_waits();
+  } catch (const std::exception&) {
+    // They find out by themselves.
+  }
+  if (pump == pump_held::no) mutex_.unlock();
+}
+
+void process::far_hearer::suspected(rank_t peer, bool silent) {
+  if (silent) {
+    base::log().warn("rank {} has said nothing to rank {} ({}) for {:.3g} s", peer, process_.setup_.rank,
+                     process_.setup_.host, std::chrono::duration<double>(process_.values_.suspect_after).count());
+  } else {
+    base::log().warn("rank {} is heard again by rank {} ({})", peer, process_.setup_.rank, process_.setup_.host);
+  }
+}
+
+void process::far_hearer::broken(rank_t peer, const std::string& why) { on_broken(peer, why); }
+void process::far_hearer::received(std::uint64_t number, bool whole) {
+  process_.heard_ = wake::urgent;
+  process_.transfers_.received(number, whole);
+}
+
+// True once all that was sent has left this rank.
+bool process::flush_links(deadline until) {
+  visit([this](agent::agent&) { links_.flush(); });
+  return wait_until([this] { return links_.all_sent(); }, until);
+}
+
+}  // namespace rota::detail
