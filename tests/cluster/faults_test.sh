@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# faults_test.sh FAULTS_PROGRAM: what a running program sees of nodes and networks that fail.
+source "$(dirname "$0")/cluster_help.sh"
+program=$1
+soon="--rota-suspect-after=0.5 --rota-lost-after=2"
+
+# begin OPTIONS WAY SETTINGS...: a job of the program, whose head is on n1 and whose last rank on n3.
+begin() {
+  submit "srun --mpi=pmix '$program' $2 '$notes' ${*:3}; echo status \$?" --nodes=3 "$1"
+  await "$notes/reads"
+}
+# expect_lost: the program on n1 gets rank_lost for the rank on n3, soon after this call.
+expect_lost() {
+  local start=$EPOCHREALTIME
+  await "$notes/lost" || show
+  took=$(((${EPOCHREALTIME/./} - ${start/./}) / 1000))
+  expect_within 6
+  expect_line out "^rank_lost: rank $1 \(n3, pid [0-9]+\) is lost to rank 0 \(n1\): "
+  expect_line out "^and again$"
+  expect_count err 1 "rota: error: rank $1 \(n3, pid [0-9]+\) is lost"
+  expect_count out 0 "wrong bytes"
+  on ctl scancel "$job" || true
+  await_job GONE
+}
+last_rank() { on n3 kill "$1" "$(<"$notes/pid")"; }
+
+for way in link cut; do
+  fresh "a large value is on its way when the cable is pulled ($way)"
+  begin --ntasks-per-node=1 transfer "$soon"
+  if [[ $way == link ]]; then "$cluster" link n3 down; else "$cluster" cut n3; fi
+  expect_lost 2
+  if [[ $way == link ]]; then "$cluster" link n3 up; else "$cluster" join n3; fi
+  "$cluster" wait || say "n3 did not come back"
+  expect_nodes_clean
+done
+
+fresh "a node crashes while a large value is on its way"
+begin --ntasks-per-node=1 transfer "$soon"
+"$cluster" crash n3
+expect_lost 2
+on ctl scontrol update NodeName=n3 State=DOWN Reason=crashed
+"$cluster" start n3
+"$cluster" wait || say "n3 did not come back"
+expect_nodes_clean
+
+fresh "a rank stops for 3 s and goes on"
+begin --ntasks-per-node=2 tasks
+last_rank -STOP
+sleep 3
+last_rank -CONT
+sleep 1
+touch "$notes/enough"
+await_job COMPLETED
+expect_line out "^status 0$"
+expect_empty err
+
+fresh "a rank stops for 3 s, and is missed after one"
+begin --ntasks-per-node=2 tasks --rota-suspect-after=1 --rota-lost-after=20
+last_rank -STOP
+sleep 3
+last_rank -CONT
+sleep 1
+touch "$notes/enough"
+await_job COMPLETED
+expect_line out "^status 0$"
+expect_count err 1 "rota: warning: rank 5 has said nothing to rank 0 \(n1\)"
+expect_count err 1 "rota: warning: rank 5 is heard again by rank 0 \(n1\)"
+
+fresh "a rank of another node is killed"
+begin --ntasks-per-node=2 tasks
+last_rank -KILL
+start=$EPOCHREALTIME
+await_job GONE
+took=$(((${EPOCHREALTIME/./} - ${start/./}) / 1000))
+expect_within 15
+expect_count out 0 "^status 0$"
+expect_nodes_clean
+
+fresh "a slow reader"
+run_on ctl srun -N3 --mpi=pmix "$program" slow_reader "$notes"
+expect_status 0
+used=$(sed -n 's/^right, \([0-9]*\) MiB$/\1/p' "$work/out")
+[[ -n $used && $used -lt 100 ]] || say "the writer needed $used MiB for calls of 400 MB that nobody took"
+expect_nodes_clean
+verdict
