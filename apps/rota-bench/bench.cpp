@@ -11,7 +11,7 @@
 namespace bench {
 namespace {
 
-constexpr std::array<benchmark, 19> table{{
+constexpr std::array<benchmark, 24> table{{
     {"pending", "memory of rank 0 for each of 1,000,000 tasks held back by one argument", 2, run_pending},
     {"roundtrip", "one task at a time on the other rank", 2, run_roundtrip},
     {"tasks", "1,000,000 independent tasks: submit all, get all", 2, run_tasks},
@@ -31,6 +31,11 @@ constexpr std::array<benchmark, 19> table{{
     {"idle", "CPU seconds of all ranks over 2 idle seconds", 1, run_idle},
     {"startup", "rota::init to the first result from another rank", 1, run_startup},
     {"simulate", "the scheduler alone: 10,000 ranks, 1,000,000 tasks", 1, run_simulate},
+    {"link_roundtrip", "one task at a time on another node", 2, run_link_roundtrip, 2},
+    {"transfer", "get of 256 MiB from another node", 2, run_transfer, 2},
+    {"many_small", "100,000 gets of 4 KiB from another node", 2, run_many_small, 2},
+    {"broadcast", "64 MiB to all other nodes", 2, run_broadcast, 2},
+    {"tasks_nodes", "tasks, over several nodes", 2, run_tasks_nodes, 2},
 }};
 
 // Four significant digits: more would be noise.

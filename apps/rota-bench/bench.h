@@ -16,6 +16,7 @@ namespace bench {
 struct context {
   int repeats = 5;
   int ranks = 1;
+  int nodes = 1;
   double mpi_init_seconds = 0;  // of this process
   double startup_seconds = 0;   // from rota::init to the first result from another rank, MPI being initialised before
 };
@@ -31,12 +32,14 @@ struct finding {
 };
 void report(const context& run, const finding& found);
 
-// A subcommand. REQUIRES: `ranks` ranks at least. run() reports one finding or more, and throws when a result is wrong.
+// A subcommand. REQUIRES: `ranks` ranks at least, on one node, or (nodes > 1) on as many nodes at least. run() reports
+// one finding or more, and throws when a result is wrong.
 struct benchmark {
   const char* name;
   const char* what;
   int ranks;
   void (*run)(const context&);
+  int nodes = 1;
 };
 
 // In the order in which `all` runs them: pending first, since memory that others gave back would hide what it asks for.
@@ -61,6 +64,11 @@ void run_many_refs(const context& run);
 void run_idle(const context& run);
 void run_startup(const context& run);
 void run_simulate(const context& run);
+void run_link_roundtrip(const context& run);
+void run_transfer(const context& run);
+void run_many_small(const context& run);
+void run_broadcast(const context& run);
+void run_tasks_nodes(const context& run);
 
 // Progress on stderr, on a terminal only; `done` of `all` repeats. An empty name wipes it.
 void show_progress(std::string_view name, int done = 0, int all = 0);

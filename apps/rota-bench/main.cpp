@@ -44,6 +44,12 @@ command_line parse(int argc, char** argv, int ranks) {
   for (const bench::benchmark& one : bench::benchmarks()) {
     const bool named = app.got_subcommand(one.name);
     if (!named && !all->parsed()) continue;
+    const bool nodes_fit = (one.nodes > 1) == (bench::node_count() > 1);
+    if (!nodes_fit && named) {
+      std::fprintf(stderr, "rota-bench: %s runs on %s\n", one.name, one.nodes > 1 ? "several nodes" : "one node");
+      parsed.status = 2;
+    }
+    if (!nodes_fit) continue;
     if (ranks >= one.ranks) {
       parsed.chosen.push_back(one);
     } else {

@@ -7,12 +7,13 @@
 namespace bench {
 
 // Initialises MPI and makes a communicator and shared memory for what follows; MPI is finalized when the process
-// exits. Collective, before rota::init. Returns the seconds that MPI_Init_thread took. Throws std::runtime_error where
-// the ranks do not share a node.
+// exits. Collective, before rota::init. Returns the seconds that MPI_Init_thread took.
 double open_peers(int& argc, char**& argv);
 
 // Ranks that MPI counts.
 int rank_count();
+// 1, or 2 for more.
+int node_count();
 
 // Seconds of an 8-byte MPI_Send/MPI_Recv round trip between ranks 0 and 1. Rank 0 calls.
 double mpi_roundtrip(int rounds);

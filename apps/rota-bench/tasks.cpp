@@ -114,4 +114,9 @@ void run_map(const context& run) {
   report_rate(run, "map", alternate(run, "map", map_all, [] { return ring_rate(task_count); }));
 }
 
+void run_tasks_nodes(const context& run) {
+  const double rate = repeated(run, "tasks_nodes", [] { return submit_all_get_all("tasks_nodes"); });
+  report(run, {.bench = "tasks_nodes", .value = rate, .unit = "M/s"});
+}
+
 }  // namespace bench
