@@ -1,6 +1,9 @@
 # The public face of target `rota`: its headers, what programs that link to it inherit, and the installed package.
 set(headers ${PROJECT_SOURCE_DIR}/runtime/include/rota)
-include(rota_public_headers) # sets rota_public_headers, rota_mpi_headers
+include(rota_public_headers) # sets rota_public_headers, rota_mpi_headers, rota_hdf5_headers
+if(ROTA_WITH_HDF5)
+  list(APPEND rota_public_headers ${rota_hdf5_headers})
+endif()
 
 list(TRANSFORM rota_public_headers PREPEND ${headers}/)
 list(TRANSFORM rota_mpi_headers PREPEND ${headers}/)

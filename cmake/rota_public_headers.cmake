@@ -25,3 +25,8 @@ set(rota_public_headers
 # Those that include mpi.h.
 set(rota_mpi_headers
   mpi.h)
+
+# Those of a rota with HDF5; they include nothing of its library.
+set(rota_hdf5_headers
+  detail/hdf5.h
+  hdf5.h)
