@@ -60,7 +60,8 @@ endfunction()
 
 # rota_program_test(x PROGRAMS kmers quickstart [TIMEOUT s]): the executable script x.sh is run with the paths of the
 # programs as its arguments, in that order; ROTA_LAUNCH is the path of scripts/launch, ROTA_DATA that of the data files
-# of kmers, ROTA_TIME_FACTOR what its own time limits are to be multiplied by. Its exit status is the verdict.
+# of kmers, ROTA_TIME_FACTOR what its own time limits are to be multiplied by, ROTA_WITH_HDF5 1 or 0. Its exit status is
+# the verdict.
 function(rota_program_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "PROGRAMS")
   set(paths)
@@ -71,7 +72,7 @@ function(rota_program_test name)
   add_test(NAME ranks.${name} COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/${name}.sh ${paths})
   rota_time_limit(seconds "${arg_TIMEOUT}")
   set(environment ROTA_LAUNCH=${PROJECT_SOURCE_DIR}/scripts/launch ROTA_DATA=${PROJECT_SOURCE_DIR}/apps/kmers/data
-                  ROTA_TIME_FACTOR=${rota_time_factor})
+                  ROTA_TIME_FACTOR=${rota_time_factor} ROTA_WITH_HDF5=$<BOOL:${ROTA_WITH_HDF5}>)
   set_tests_properties(ranks.${name} PROPERTIES TIMEOUT ${seconds} PROCESSORS 2 LABELS ranks
                                                 ENVIRONMENT "${environment}")
 endfunction()

@@ -27,6 +27,8 @@ void check(const options& chosen) {
 
 }  // namespace
 
+bool names_hdf5(const std::string& path) { return path.ends_with(".h5") || path.ends_with(".hdf5"); }
+
 std::optional<options> parse_options(int argc, char** argv) {
   options chosen;
   std::uint64_t chunk = chosen.chunk;
@@ -36,7 +38,8 @@ std::optional<options> parse_options(int argc, char** argv) {
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(std::uint64_t{1}, largest_chunk))
       ->default_str("64K");
-  app.add_option("--out", chosen.out, "write all k-mers and their counts here, tab separated, in order");
+  app.add_option("--out", chosen.out,
+                 "write all k-mers and their counts here, in order: tab separated, or as HDF5 where it ends in .h5");
   app.add_option("--top", chosen.top, "how many of the most frequent k-mers to print")->capture_default_str();
   app.add_option("FILE", chosen.files, "FASTA or FASTQ")->required();
   try {

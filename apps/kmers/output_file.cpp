@@ -51,32 +51,37 @@ void check_writable(const std::string& path) {
   unlink(written_path.c_str());
 }
 
+unfinished_file::unfinished_file(std::string path)
+    : path_(std::move(path)), written_path_(unfinished_path(path_)), kept_(written_path_ == path_) {}
+
+unfinished_file::~unfinished_file() {
+  if (!kept_) unlink(written_path_.c_str());
+}
+
+void unfinished_file::commit() {
+  if (written_path_ == path_) return;
+  std::error_code ignored;
+  const fs::path target = fs::weakly_canonical(path_, ignored);
+  if (std::rename(written_path_.c_str(), target.empty() ? path_.c_str() : target.c_str()) != 0) fail(path_, errno);
+  kept_ = true;
+}
+
 output_file::output_file(std::string path)
-    : path_(std::move(path)), written_path_(unfinished_path(path_)), file_(open_to_write(path_, written_path_)) {}
+    : place_(std::move(path)), file_(open_to_write(place_.path(), place_.written_path())) {}
 
 output_file::~output_file() {
-  if (file_ == nullptr) return;
-  std::fclose(file_);
-  if (written_path_ != path_) unlink(written_path_.c_str());
+  if (file_ != nullptr) std::fclose(file_);
 }
 
 void output_file::write(std::string_view text) {
-  if (std::fwrite(text.data(), 1, text.size(), file_) != text.size()) fail(path_, errno);
+  if (std::fwrite(text.data(), 1, text.size(), file_) != text.size()) fail(place_.path(), errno);
 }
 
 void output_file::commit() {
-  const bool direct = written_path_ == path_;
   bool failed = std::ferror(file_) != 0;
   failed = std::fclose(std::exchange(file_, nullptr)) != 0 || failed;  // some file systems report a full disk only here
-  if (!failed && !direct) {
-    std::error_code ignored;
-    const fs::path target = fs::weakly_canonical(path_, ignored);
-    failed = std::rename(written_path_.c_str(), target.empty() ? path_.c_str() : target.c_str()) != 0;
-  }
-  if (!failed) return;
-  const int error = errno;
-  if (!direct) unlink(written_path_.c_str());
-  fail(path_, error);
+  if (failed) fail(place_.path(), errno);
+  place_.commit();
 }
 
 }  // namespace kmers

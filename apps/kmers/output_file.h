@@ -9,8 +9,27 @@ namespace kmers {
 // Throws input_error unless a file could be written at `path` now. Changes nothing.
 void check_writable(const std::string& path);
 
-// A file that is there whole or not at all: written under another name beside it, and renamed by commit(). Where `path`
-// is a device or a pipe, it is written directly. One thread. Errors are input_errors that name `path`.
+// Where a file is written that is to be there whole or not at all: another name beside it, until commit() renames it.
+// Where `path` is a device or a pipe it is that itself. One thread. Errors are input_errors that name `path`.
+class unfinished_file {
+ public:
+  explicit unfinished_file(std::string path);
+  ~unfinished_file();  // without commit(): removes what was written
+  unfinished_file(const unfinished_file&) = delete;
+  unfinished_file& operator=(const unfinished_file&) = delete;
+
+  const std::string& path() const noexcept { return path_; }
+  const std::string& written_path() const noexcept { return written_path_; }
+  // REQUIRES: it is written and closed.
+  void commit();
+
+ private:
+  std::string path_;
+  std::string written_path_;
+  bool kept_;
+};
+
+// An unfinished_file that is written as a stream. One thread. Errors are input_errors that name the path.
 class output_file {
  public:
   explicit output_file(std::string path);
@@ -22,8 +41,7 @@ class output_file {
   void commit();
 
  private:
-  std::string path_;
-  std::string written_path_;
+  unfinished_file place_;
   std::FILE* file_;
 };
 
