@@ -13,9 +13,12 @@ namespace {
 
 constexpr std::size_t chunk_bytes = 64 * 1024;
 
+bool flushes(hid_t file) { return H5Fflush(file, H5F_SCOPE_LOCAL) >= 0; }
+
 // From now on the library writes this file into memory instead. After a failed write HDF5 1.10 keeps what it could not
 // write, tries again when the file is closed, keeps the file's id when that fails, and crashes on it at exit. A file
-// that is given up must therefore close well, and what it still wants to write is of no use.
+// that is given up must therefore close well, and what it still wants to write is of no use. A flush that failed leaves
+// marks on which the next one fails too; the one after it does not.
 void give_up(hid_t file) {
   void* descriptor = nullptr;
   if (H5Fget_vfd_handle(file, H5P_DEFAULT, &descriptor) < 0 || descriptor == nullptr) return;
@@ -23,9 +26,9 @@ void give_up(hid_t file) {
   if (memory < 0) return;
   dup2(memory, *static_cast<int*>(descriptor));
   close(memory);
+  for (int i = 0; i < 3 && !flushes(file); ++i) {
+  }
 }
-
-bool flushes(hid_t file) { return H5Fflush(file, H5F_SCOPE_LOCAL) >= 0; }
 
 }  // namespace
 }  // namespace rota::objectstore
