@@ -9,9 +9,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <set>
+#include <sstream>
+#include <string_view>
 
 #include "runtime/base/buffer.h"
 
@@ -41,7 +44,62 @@ sockaddr_in to_sockaddr(std::uint32_t address) {
   return to;
 }
 
+// Has it hardware behind it, or another device below it, as bonds and VLANs have?
+bool leads_out(const fs::path& device) {
+  std::error_code none;
+  if (fs::exists(device / "device", none)) return true;
+  for (const auto& entry : fs::directory_iterator(device, none)) {
+    if (entry.path().filename().string().starts_with("lower_")) return true;
+  }
+  return false;
+}
+
+// In Open MPI's files of parameters, of which the user's own may be anywhere.
+bool parameter_file_names(std::string_view word) {
+  const char* home = std::getenv("HOME");
+  const char* named = std::getenv("OMPI_MCA_mca_base_param_files");
+  std::vector<std::string> files{"/etc/openmpi/openmpi-mca-params.conf"};
+  if (home != nullptr) files.push_back(std::string(home) + "/.openmpi/mca-params.conf");
+  if (named != nullptr) {
+    std::istringstream names(named);
+    for (std::string name; std::getline(names, name, ':');) files.push_back(name);
+  }
+  for (const std::string& name : files) {
+    std::ifstream file(name);
+    for (std::string line; std::getline(file, line);) {
+      const auto first = line.find_first_not_of(" \t");
+      if (first != std::string::npos && std::string_view(line).substr(first).starts_with(word)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+bool is_inner_bridge(const fs::path& device) {
+  std::error_code none;
+  if (!fs::exists(device / "bridge", none)) return false;
+  for (const auto& port : fs::directory_iterator(device / "brif", none)) {
+    if (leads_out(device.parent_path() / port.path().filename())) return false;
+  }
+  return true;
+}
+
+void keep_mpi_off_inner_bridges() {
+  constexpr const char *include = "OMPI_MCA_btl_tcp_if_include", *exclude = "OMPI_MCA_btl_tcp_if_exclude";
+  if (std::getenv(include) != nullptr || std::getenv(exclude) != nullptr) return;
+  std::string bridges;
+  bool others = false;
+  for (const interface& one : interfaces_here()) {
+    if (one.bridge) {
+      bridges += "," + one.name;
+    } else {
+      others = true;
+    }
+  }
+  if (bridges.empty() || !others || parameter_file_names("btl_tcp_if_")) return;
+  setenv(exclude, ("127.0.0.1/8,sppp" + bridges).c_str(), 0);  // Open MPI's own default, and the bridges
+}
 
 std::vector<interface> interfaces_here() {
   ifaddrs* first = nullptr;
@@ -52,9 +110,8 @@ std::vector<interface> interfaces_here() {
     const bool usable = (one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_LOOPBACK) == 0;
     if (!usable || one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
     const auto* address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
-    std::error_code none;
-    list.push_back({one->ifa_name, ntohl(address->sin_addr.s_addr),
-                    fs::exists(fs::path("/sys/class/net") / one->ifa_name / "bridge", none)});
+    list.push_back(
+        {one->ifa_name, ntohl(address->sin_addr.s_addr), is_inner_bridge(fs::path("/sys/class/net") / one->ifa_name)});
   }
   return list;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -10,9 +11,17 @@ namespace rota::mpi {
 struct interface {
   std::string name;
   std::uint32_t address = 0;  // host byte order
-  bool bridge = false;        // a switch in software, of containers or virtual machines
+  bool bridge = false;        // an inner one, see is_inner_bridge
   friend bool operator==(const interface&, const interface&) = default;
 };
+
+// Is the device (/sys/class/net/docker0) a switch in software that connects containers or virtual machines of this host
+// with each other, and has no device that leads out of it? A bridge over a network card, a bond or a VLAN is none.
+bool is_inner_bridge(const std::filesystem::path& device);
+
+// Before MPI_Init: keeps Open MPI's TCP, which would take such bridges of two hosts with one address for a network, and
+// hang, off those of this host; unless somebody said which devices it is to use. Call from one thread.
+void keep_mpi_off_inner_bridges();
 
 // All but loopback.
 std::vector<interface> interfaces_here();

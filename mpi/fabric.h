@@ -67,6 +67,10 @@ class fabric {
   virtual int event_fd() const = 0;
   virtual bool arm() = 0;
 
+  // By which transports and devices `to` is reached, as "tcp/eth0"; empty where it is not, or where the fabric does not
+  // tell. Makes the connection if there is none.
+  virtual std::string way_to(rank_t) { return {}; }
+
   // Forgets a peer, whatever is under way.
   virtual void sever(rank_t peer) = 0;
   // Waits until what was sent has left, at most until the deadline, and closes all connections.
@@ -83,5 +87,6 @@ struct fabric_options {
 // where this build has no UCX.
 std::unique_ptr<fabric> open_ucx(const fabric_options& options);
 bool has_ucx();
+std::string ucx_version();  // of the UCX in use; empty without UCX
 
 }  // namespace rota::mpi

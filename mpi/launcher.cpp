@@ -22,6 +22,10 @@ bool has_launcher() {
 
 bool under_mpirun() { return std::getenv(mpirun_variable) != nullptr; }
 
+bool under_old_pmi() {
+  return !under_mpirun() && std::getenv("PMIX_RANK") == nullptr && std::getenv("PMI_RANK") != nullptr;
+}
+
 void prepare_singleton() { setenv("OMPI_MCA_ess_singleton_isolated", "1", 0); }
 
 }  // namespace rota::mpi

@@ -30,6 +30,7 @@ class ucx_fabric final : public fabric {
   bool take(listener& to) override;
   int event_fd() const override { return event_fd_; }
   bool arm() override { return news_.empty() && ucp_worker_arm(worker_) == UCS_OK; }
+  std::string way_to(rank_t to) override;
   void sever(rank_t from) override { broke(from, {}); }
   void close(std::chrono::steady_clock::time_point until) override;
 

@@ -9,7 +9,9 @@
 #include <cstring>
 #include <thread>
 
+#include "mpi/devices.h"
 #include "mpi/launcher.h"
+#include "runtime/base/log.h"
 
 namespace rota::mpi {
 namespace {
@@ -71,6 +73,14 @@ class patience {
 
 }  // namespace
 
+std::string library_version() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  check(MPI_Get_library_version(text.data(), &length), "MPI_Get_library_version");
+  const std::string whole(text.data(), static_cast<std::size_t>(length));
+  return whole.substr(0, whole.find_first_of(",\n\0"));
+}
+
 void check(int rc, const char* call) {
   if (rc == MPI_SUCCESS) return;
   std::array<char, MPI_MAX_ERROR_STRING> text{};
@@ -80,20 +90,24 @@ void check(int rc, const char* call) {
               "): " + std::string(text.data(), static_cast<std::size_t>(length)) + ", code " + std::to_string(rc));
 }
 
-std::unique_ptr<world> world::start(int& argc, char**& argv, const std::string& advice) {
+std::unique_ptr<world> world::start(int& argc, char**& argv, const start_advice& advice) {
   if (flag_of(MPI_Finalized, "MPI_Finalized") != 0) {
     throw config_error("MPI was already finalized in this process: rota::init must come before MPI_Finalize");
   }
   std::unique_ptr<world> made(new world);
-  const bool never_alone = !advice.empty() && !under_mpirun();
+  const bool never_alone = !advice.when_alone.empty() && !under_mpirun();
   made->launched_ = has_launcher();
   int provided = 0;
   if (flag_of(MPI_Initialized, "MPI_Initialized") != 0) {
     check(MPI_Query_thread(&provided), "MPI_Query_thread");
   } else {
     // Open MPI would end the process inside MPI_Init with advice of its own.
-    if (never_alone && !made->launched_) throw config_error(advice);
+    if (never_alone && !made->launched_) throw config_error(advice.when_alone);
     if (!made->launched_) prepare_singleton();
+    // Without it Open MPI ends the process by _exit, with advice on how to build Slurm.
+    if (under_old_pmi() && !advice.with_old_pmi.empty() && library_version().starts_with("Open MPI"))
+      base::log().warn("{}", advice.with_old_pmi);
+    keep_mpi_off_inner_bridges();
     const auto before = clock::now();
     check(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided), "MPI_Init_thread");
     made->init_time_ = clock::now() - before;
@@ -105,7 +119,7 @@ std::unique_ptr<world> world::start(int& argc, char**& argv, const std::string& 
   made->settle_in(MPI_COMM_WORLD);
   if (made->size() == 1 && never_alone) {
     made->finish(std::chrono::nanoseconds(0));
-    throw config_error(advice);
+    throw config_error(advice.when_alone);
   }
   made->launched_ = made->launched_ || made->size() > 1;
   return made;

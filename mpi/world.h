@@ -16,6 +16,15 @@ namespace rota::mpi {
 // Throws rota::error with the name of the call and MPI's own words unless rc is MPI_SUCCESS.
 void check(int rc, const char* call);
 
+// The MPI in use, in its own words: name, version.
+std::string library_version();
+
+// What world::start says to a user whose launcher and MPI do not speak the same language; empty where that cannot be.
+struct start_advice {
+  std::string when_alone{};    // MPI makes a world of one, where that is wrong
+  std::string with_old_pmi{};  // before Open MPI starts under a PMI that few of its builds speak
+};
+
 // What every rank of a world knows about every other.
 struct rank_facts {
   std::string host;
@@ -32,8 +41,8 @@ class world {
   // Initialises MPI (MPI_THREAD_MULTIPLE) unless the program has: then that MPI is used and never finalized. Without a
   // launcher this process is a world of its own. Collective. Throws config_error when MPI gives less than
   // MPI_THREAD_MULTIPLE, was finalized, or makes a world of one although that is wrong: `advice` says then what to do;
-  // it is empty where one rank is right, and does not count under mpirun.
-  static std::unique_ptr<world> start(int& argc, char**& argv, const std::string& advice = {});
+  // it does not count under mpirun.
+  static std::unique_ptr<world> start(int& argc, char**& argv, const start_advice& advice = {});
 
   // For MPI programs with a main loop of their own: works on a duplicate of comm and never finalizes. Collective.
   static std::unique_ptr<world> adopt(MPI_Comm comm);

@@ -14,6 +14,10 @@ constexpr std::size_t mebibyte = std::size_t{1} << 20;
 // neighbours) have numbers from here on; only real steps come from a user's srun.
 constexpr unsigned first_special_step = 0xffff'fff0;
 
+constexpr const char* cure =
+    "srun and MPI do not speak the same PMI. Start it with `srun --mpi=pmix` (`srun --mpi=list` shows what this Slurm "
+    "has), or with mpirun inside the allocation";
+
 std::optional<std::string> text(const lookup& value_of, const char* name) {
   const char* value = value_of(name);
   if (value == nullptr || *value == '\0') return std::nullopt;
@@ -55,8 +59,13 @@ unsigned environment::tasks_of_step() const {
 std::string advice_when_alone(const environment& e) {
   if (e.tasks_of_step() <= 1) return {};
   return "Slurm started " + std::to_string(e.tasks_of_step()) + " tasks (this is task " + std::to_string(*e.procid) +
-         "), but MPI sees a world of one rank: srun and MPI do not speak the same PMI. Start it with `srun --mpi=pmix` "
-         "(`srun --mpi=list` shows what this Slurm has), or with mpirun inside the allocation";
+         "), but MPI sees a world of one rank: " + cure;
+}
+
+std::string advice_with_old_pmi(const environment& e) {
+  if (e.tasks_of_step() == 0 || *e.procid != 0) return {};
+  return std::string("srun speaks a PMI older than PMIx to this program, which few builds of Open MPI do. ") +
+         "If MPI ends it now: " + cure;
 }
 
 environment read_environment(const lookup& value_of) {

@@ -36,6 +36,10 @@ struct environment {
 // only task, or in no step.
 std::string advice_when_alone(const environment& e);
 
+// What to tell, before MPI starts, a user whose srun speaks an older PMI than MPI may; empty but for the first task of
+// a step, for one word is enough.
+std::string advice_with_old_pmi(const environment& e);
+
 // Value of an environment variable; nullptr where it is not set.
 using lookup = std::function<const char*(const char*)>;
 

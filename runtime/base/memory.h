@@ -1,11 +1,17 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <optional>
-#include <string>
+#include <string_view>
+
+#include "runtime/base/control_groups.h"
 
 namespace rota::base {
+
+struct memory_bound {
+  std::size_t bytes = 0;
+  std::string_view of;  // what it is that has so many, in words
+};
 
 // What bounds the memory of this process, in bytes. A bound that nobody sets is empty.
 struct memory_bounds {
@@ -16,13 +22,10 @@ struct memory_bounds {
   std::optional<std::size_t> job;         // what the batch system gave the job on this node
 
   // What could be used if nothing were in use yet.
-  std::size_t limit() const;
+  memory_bound limit() const;
   // What can be used from now on.
-  std::size_t usable() const;
+  memory_bound usable() const;
 };
-
-// The content of a file; nullopt where it cannot be read.
-using file_reader = std::function<std::optional<std::string>(const std::string& path)>;
 
 // The bounds that the kernel sets; `job` is left empty. What a group caches of files counts as free.
 memory_bounds read_memory_bounds(std::size_t machine, const file_reader& read);

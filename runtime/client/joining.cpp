@@ -6,10 +6,11 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 #include "mpi/hang_guard.h"
-#include "runtime/base/memory.h"
+#include "runtime/base/control_groups.h"
 #include "runtime/client/settings.h"
 #include "runtime/worker/cores.h"
 #include "slurm/environment.h"
@@ -56,22 +57,35 @@ offer decode(const std::string& text) {
   return o;
 }
 
-base::memory_bounds memory_here() {
-  base::memory_bounds memory = base::read_memory_bounds();
-  memory.job = slurm::read_environment().memory_on_node();
-  return memory;
-}
-
-std::optional<std::size_t> free_shared_memory(const mpi::world& world) {
+// Memory and cores, as this rank finds them.
+start_facts look_around(const mpi::world& world, const std::vector<unsigned>& allowed) {
+  start_facts f;
+  f.rank = world.rank();
+  f.host = world.facts(f.rank).host;
+  for (const mpi::rank_facts& one : world.facts()) f.nodes.push_back(one.node);
+  f.cores = allowed.size();
+  f.cpu_quota = base::cpu_quota(base::files_under({}));
+  f.memory = base::read_memory_bounds();
+  f.memory.job = slurm::read_environment().memory_on_node();
   struct statvfs shm {};
-  if (world.size() == 1 || statvfs("/dev/shm", &shm) != 0) return std::nullopt;
-  return std::size_t{shm.f_bavail} * shm.f_frsize;
+  if (statvfs("/dev/shm", &shm) == 0) {
+    f.shm_total = std::size_t{shm.f_blocks} * shm.f_frsize;
+    f.shm_free = std::size_t{shm.f_bavail} * shm.f_frsize;
+  }
+  return f;
 }
 
-unsigned slots_of(const mpi::world& world, const config& c, const std::vector<unsigned>& allowed) {
-  if (world.rank() == 0 && c.head_slots >= 0) return static_cast<unsigned>(c.head_slots);
-  if (world.rank() == 0 && world.size() > 1) return 0;
-  return offered_slots(c, slurm::read_environment(), allowed);
+slot_choice slots_of(const mpi::world& world, const config& c, const std::vector<unsigned>& allowed,
+                     const std::optional<double>& quota) {
+  if (world.rank() == 0 && c.head_slots >= 0) return {static_cast<unsigned>(c.head_slots), "--rota-head-slots"};
+  if (world.rank() == 0 && world.size() > 1) return {0, "the head, which offers none under a launcher"};
+  return offered_slots(c, slurm::read_environment(), allowed, quota);
+}
+
+store_choice store_of(const mpi::world& world, const config& c, const start_facts& f) {
+  if (c.store) return {c.store, "--rota-store"};
+  // A rank that is alone maps memory of its own.
+  return chosen_store(f.memory, world.size() == 1 ? std::nullopt : f.shm_free);
 }
 
 wire::resources resources_of(const mpi::world& world, const config& c, unsigned slots, std::size_t node_memory) {
@@ -98,7 +112,7 @@ std::string sharing_warning(const mpi::world& world, const core_plan& plan, cons
       pairs, world.facts(ranks.front().rank).host);
 }
 
-offer make_offer(const mpi::world& world, const joining_result& mine, const base::memory_bounds& memory) {
+offer make_offer(const mpi::world& world, const joining_result& mine, start_facts& facts) {
   offer o;
   o.error = mine.error;
   o.digest = function_table::build().digest(wire::version);
@@ -106,10 +120,17 @@ offer make_offer(const mpi::world& world, const joining_result& mine, const base
   o.cores.host = world.facts(world.rank()).host;
   o.cores.allowed = allowed_cores();
   o.cores.bound = o.cores.allowed.size() < host_cores();
-  o.cores.slots = slots_of(world, mine.values, o.cores.allowed);
-  o.offered = resources_of(world, mine.values, o.cores.slots, memory.limit());
+  facts = look_around(world, o.cores.allowed);
+  const slot_choice slots = slots_of(world, mine.values, o.cores.allowed, facts.cpu_quota);
+  o.cores.slots = slots.slots;
+  o.offered = resources_of(world, mine.values, slots.slots, facts.memory.limit().bytes);
   o.inline_bytes = mine.values.inline_bytes;
-  o.store_bytes = mine.values.store ? mine.values.store : chosen_store(memory, free_shared_memory(world));
+  const store_choice store = store_of(world, mine.values, facts);
+  o.store_bytes = std::max(store.bytes, store_granule) / store_granule * store_granule;
+  facts.slots = slots.slots;
+  facts.slots_from = slots.from;
+  facts.store_from = store.from;
+  facts.settings = mine.shown;
   return o;
 }
 
@@ -133,6 +154,7 @@ joining_result read_settings(int& argc, char**& argv, const config& base) {
   try {
     settings read = resolve(argc, argv, base);
     result.values = read.values;
+    result.shown = read.shown;
     if (read.help) result.help = *read.help;
   } catch (const config_error& e) {
     result.values = base;
@@ -148,14 +170,13 @@ join_plan agree(const mpi::world& world, joining_result mine) {
     finalize_quietly();
     std::exit(0);
   }
-  const base::memory_bounds memory = memory_here();
+  join_plan plan;
   std::vector<offer> offers;
-  for (const std::string& text : world.allgather(encode(make_offer(world, mine, memory))))
+  for (const std::string& text : world.allgather(encode(make_offer(world, mine, plan.facts))))
     offers.push_back(decode(text));
   refuse(world, offers);
 
   std::vector<rank_cores> cores;
-  join_plan plan;
   unsigned busy_threads = 0;
   for (rank_t r = 0; r < offers.size(); ++r) {
     offers[r].cores.rank = r;
@@ -169,9 +190,14 @@ join_plan agree(const mpi::world& world, joining_result mine) {
   plan.warning = sharing_warning(world, bound, cores);
   plan.values = mine.values;
   plan.values.inline_bytes = offers[0].inline_bytes;
-  const std::size_t store = offers[world.node_ranks().front()].store_bytes;
-  plan.store_bytes = std::max<std::size_t>(store, std::size_t{2} << 20) & ~((std::size_t{2} << 20) - 1);
-  plan.usable_bytes = memory.usable();
+  plan.store_bytes = plan.facts.store_bytes = offers[world.node_ranks().front()].store_bytes;
+  plan.least_store = plan.most_store = plan.store_bytes;
+  for (rank_t r = 0; r < offers.size(); ++r) {
+    if (world.facts(r).node_rank != 0) continue;
+    plan.least_store = std::min<std::size_t>(plan.least_store, offers[r].store_bytes);
+    plan.most_store = std::max<std::size_t>(plan.most_store, offers[r].store_bytes);
+  }
+  plan.usable_bytes = plan.facts.memory.usable().bytes;
   rank_setup& s = plan.setup;
   s.rank = world.rank();
   s.world_size = world.size();
@@ -180,9 +206,9 @@ join_plan agree(const mpi::world& world, joining_result mine) {
   s.offered = offers[s.rank].offered;
   s.slots = offers[s.rank].cores.slots;
   s.cores = bound.cores[s.rank];
-  s.crowded = busy_threads > host_cores();
+  s.crowded = busy_threads > std::min(static_cast<double>(host_cores()), plan.facts.cpu_quota.value_or(HUGE_VAL));
   s.node_ranks = world.node_ranks();
-  for (const mpi::rank_facts& one : world.facts()) s.nodes.push_back(one.node);
+  s.nodes = plan.facts.nodes;
   return plan;
 }
 

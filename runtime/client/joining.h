@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mpi/world.h"
+#include "runtime/client/report.h"
 #include "runtime/scheduler/scheduler.h"
 #include "runtime/worker/process.h"
 
@@ -14,6 +15,7 @@ namespace rota::detail {
 // What this rank was told, before it knows the others: the settings, or why they are not accepted.
 struct joining_result {
   config values;
+  std::vector<shown_setting> shown;
   std::string help;
   std::string error;
 };
@@ -25,9 +27,11 @@ struct join_plan {
   rank_setup setup;
   std::vector<scheduler::rank_offer> offers;  // by rank
   std::size_t store_bytes = 0;
-  std::size_t usable_bytes = 0;  // of this node's memory
-  double slots = 0;              // of all ranks
-  std::string warning;           // two ranks on the same cores
+  std::size_t least_store = 0, most_store = 0;  // of all nodes
+  std::size_t usable_bytes = 0;                 // of this node's memory
+  double slots = 0;                             // of all ranks
+  std::string warning;                          // two ranks on the same cores
+  start_facts facts;
 };
 
 // Exchanges what every rank offers. Collective. Throws on every rank alike: config_error where one has bad settings,

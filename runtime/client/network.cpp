@@ -74,6 +74,7 @@ network join_network(const mpi::world& world, const std::string& wanted) {
   for (rank_t r : world.node_ranks()) addresses[r].clear();
   n.way->meet(std::move(addresses));
   n.name = "ucx";
+  n.devices = options.devices;
   base::log().debug("rank {} ({}) reaches other nodes by UCX, devices {}", world.rank(), world.facts(world.rank()).host,
                     options.devices.empty() ? "as UCX_NET_DEVICES says" : options.devices);
   return n;

@@ -12,6 +12,7 @@ namespace rota::detail {
 struct network {
   std::unique_ptr<mpi::fabric> way;  // null where all ranks share one node
   std::string name = "shared";       // as in --rota-fabric
+  std::string devices;               // that it was given; empty where the user's own setting holds
 };
 
 // `wanted`: a value of --rota-fabric. Collective. Throws on every rank alike: config_error where the nodes cannot be

@@ -34,6 +34,7 @@ struct open_session {
   std::unique_ptr<process> rank;
   std::unique_ptr<mpi::process_watch> watch;
   config values;
+  start_facts facts;
   pid_t pid = 0;
   bool owns_process = false;  // init(argc, argv): workers end here
   bool ended = false;
@@ -146,6 +147,17 @@ void end_at_exit() {
   }
 }
 
+std::string start_line(const open_session& s, const join_plan& plan) {
+  const pair_counts pairs = count_pairs(s.facts.nodes);
+  std::string links;
+  if (pairs.shared > 0) links += fmt::format("{} pairs shared", pairs.shared);
+  if (pairs.far > 0) links += fmt::format("{}{} pairs {}", links.empty() ? "" : ", ", pairs.far, s.facts.fabric);
+  const std::size_t least = plan.least_store >> 20, most = plan.most_store >> 20;
+  return fmt::format("{} ranks, {} nodes, {:g} slots, fabric {}{}, store {} MiB a node", s.world->size(),
+                     s.world->nodes(), plan.slots, s.facts.fabric, links.empty() ? "" : " (" + links + ")",
+                     least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most));
+}
+
 // All ranks: joins the world, opens the window, starts this rank. Returns with it running.
 open_session& open(std::unique_ptr<mpi::world> world, joining_result asked) {
   auto* s = new open_session;
@@ -160,6 +172,9 @@ open_session& open(std::unique_ptr<mpi::world> world, joining_result asked) {
   options.usable_bytes = plan.usable_bytes;
   s->window = std::make_unique<mpi::node_window>(*s->world, options);
   network net = join_network(*s->world, s->values.fabric);
+  s->facts = std::move(plan.facts);
+  s->facts.fabric = net.name;
+  s->facts.devices = net.devices;
   s->rank = std::make_unique<process>(plan.setup, s->values, function_table::build(), *s->window);
   if (net.way) {
     s->rank->connect(
@@ -168,8 +183,7 @@ open_session& open(std::unique_ptr<mpi::world> world, joining_result asked) {
   }
   if (s->world->rank() == 0) {
     s->rank->become_head(plan.offers);
-    base::log().info("{} ranks, {} nodes, {:g} slots, fabric {}, store {} MiB a node", s->world->size(),
-                     s->world->nodes(), plan.slots, net.name, plan.store_bytes >> 20);
+    base::log().info("{}", start_line(*s, plan));
     if (!plan.warning.empty()) base::log().warn("{}", plan.warning);
   }
   the_session = s;
@@ -226,6 +240,11 @@ std::string leak_report() {
 }
 
 std::size_t stored_values() { return running_instance().store().live_objects(); }
+const start_facts& facts_of_start() {
+  running_instance();
+  return the_session->facts;
+}
+
 std::size_t runtime_threads() { return running_instance().thread_count(); }
 
 }  // namespace detail
@@ -235,7 +254,8 @@ session init(int& argc, char**& argv, config c) {
   int mpi_of_program = 0;
   MPI_Initialized(&mpi_of_program);
   detail::joining_result asked = detail::read_settings(argc, argv, c);
-  auto world = mpi::world::start(argc, argv, slurm::advice_when_alone(slurm::read_environment()));
+  const slurm::environment job = slurm::read_environment();
+  auto world = mpi::world::start(argc, argv, {slurm::advice_when_alone(job), slurm::advice_with_old_pmi(job)});
   const bool worker = world->rank() != 0;
   const std::string where = fmt::format("rank {} ({})", world->rank(), world->facts(world->rank()).host);
   try {

@@ -264,7 +264,7 @@ std::string describe_base(std::string_view name) {
 }  // namespace
 
 settings resolve(int& argc, char**& argv, const config& base, const environment_lookup& lookup) {
-  settings out{base, std::nullopt};
+  settings out{base, {}, std::nullopt};
   const split_arguments arguments = split(argc, argv);
   if (arguments.help) {
     out.help = help_text();
@@ -275,12 +275,21 @@ settings resolve(int& argc, char**& argv, const config& base, const environment_
       const char* value = lookup(variable.c_str());
       const bool overridden = std::any_of(arguments.flags.begin(), arguments.flags.end(),
                                           [&](const given_flag& flag) { return flag.known == &known; });
-      if (value != nullptr && *value != '\0' && !overridden) set(known, variable, value, out.values);
+      const bool by_variable = value != nullptr && *value != '\0' && !overridden;
+      if (by_variable) set(known, variable, value, out.values);
+      const bool by_program = show_setting(known.name, base) != show_setting(known.name, config{});
+      out.shown.push_back({std::string(known.name),
+                           {},
+                           overridden    ? "flag"
+                           : by_variable ? variable
+                           : by_program  ? "program"
+                                         : "default"});
     }
     for (const given_flag& flag : arguments.flags) {
       set(*flag.known, std::string(flag_prefix) + std::string(flag.known->name), flag.value, out.values);
     }
     out.values.store = (out.values.store + store_granule - 1) / store_granule * store_granule;
+    for (shown_setting& one : out.shown) one.value = show_setting(one.name, out.values);
   }
   if (argv != nullptr) {
     std::copy(arguments.kept.begin(), arguments.kept.end(), argv);
@@ -294,10 +303,14 @@ settings resolve(int& argc, char**& argv, const config& base) {
   return resolve(argc, argv, base, [](const char* name) -> const char* { return std::getenv(name); });
 }
 
-std::size_t chosen_store(const base::memory_bounds& memory, std::optional<std::size_t> free_shared) {
-  std::size_t bytes = std::min(memory.machine / 3, memory.usable() / 2);
-  if (free_shared) bytes = std::min(bytes, *free_shared / 2);
-  return std::max(bytes, std::size_t{8} << 20);
+store_choice chosen_store(const base::memory_bounds& memory, std::optional<std::size_t> free_shared) {
+  constexpr std::size_t least = std::size_t{8} << 20;
+  store_choice choice{memory.machine / 3, "a third of the machine's memory"};
+  const base::memory_bound usable = memory.usable();
+  if (usable.bytes / 2 < choice.bytes) choice = {usable.bytes / 2, "half of " + std::string(usable.of)};
+  if (free_shared && *free_shared / 2 < choice.bytes) choice = {*free_shared / 2, "half of what /dev/shm has free"};
+  if (choice.bytes < least) choice = {least, "the least, for there is little memory"};
+  return choice;
 }
 
 }  // namespace rota::detail

@@ -6,6 +6,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "runtime/base/memory.h"
 
@@ -14,9 +16,15 @@ namespace rota::detail {
 // A node's store is made of extents of this size; `store` is rounded up to a multiple of it.
 inline constexpr std::size_t store_granule = std::size_t{2} << 20;
 
+// A setting in force, as --rota-`name` would give it, and who set it.
+struct shown_setting {
+  std::string name, value, from;
+};
+
 struct settings {
   config values;
-  std::optional<std::string> help;  // the text for stdout where --rota-help was given; `values` is then the base
+  std::vector<shown_setting> shown{};  // all there are
+  std::optional<std::string> help;     // the text for stdout where --rota-help was given; `values` is then the base
 };
 
 // Value of an environment variable; nullptr where it is not set.
@@ -32,8 +40,16 @@ settings resolve(int& argc, char**& argv, const config& base, const environment_
 // The same with the environment of this process.
 settings resolve(int& argc, char**& argv, const config& base);
 
+// The value of the setting `name`, in the words that its flag takes; empty where there is no such setting.
+std::string show_setting(std::string_view name, const config& values);
+
+struct store_choice {
+  std::size_t bytes = 0;
+  std::string from{};  // what decided, in words
+};
+
 // The store where nobody says how large it is to be: a third of the machine's memory, at most half of what is usable of
 // it and, where ranks share the store, half of what /dev/shm has free. It is filled as values come.
-std::size_t chosen_store(const base::memory_bounds& memory, std::optional<std::size_t> free_shared);
+store_choice chosen_store(const base::memory_bounds& memory, std::optional<std::size_t> free_shared);
 
 }  // namespace rota::detail

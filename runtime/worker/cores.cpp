@@ -150,11 +150,16 @@ void bind_this_thread(unsigned core) {
   }
 }
 
-unsigned offered_slots(const config& values, const slurm::environment& environment, std::span<const unsigned> allowed) {
+slot_choice offered_slots(const config& values, const slurm::environment& environment,
+                          std::span<const unsigned> allowed, std::optional<double> quota) {
+  if (values.cpus > 0) return {std::max(1u, static_cast<unsigned>(std::ceil(values.cpus))), "--rota-cpus"};
   const auto cores = static_cast<unsigned>(std::max<std::size_t>(1, allowed.size()));
-  if (values.cpus > 0) return std::max(1u, static_cast<unsigned>(std::ceil(values.cpus)));
-  if (environment.cpus_per_task) return std::clamp(*environment.cpus_per_task, 1u, cores);
-  return cores;
+  slot_choice choice{cores, "the cores that the rank may run on"};
+  if (environment.cpus_per_task && *environment.cpus_per_task <= cores)
+    choice = {std::max(1u, *environment.cpus_per_task), "Slurm's --cpus-per-task"};
+  if (quota && std::ceil(*quota) < choice.slots)
+    choice = {std::max(1u, static_cast<unsigned>(std::ceil(*quota))), "the CPU time of the control group"};
+  return choice;
 }
 
 core_plan plan_cores(std::span<const rank_cores> ranks) {

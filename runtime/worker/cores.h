@@ -3,8 +3,10 @@
 #include <rota/config.h>
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,9 +27,16 @@ std::size_t host_cores();
 // Binds the calling thread; where that is impossible the thread runs unbound and a debug line says so.
 void bind_this_thread(unsigned core);
 
+struct slot_choice {
+  unsigned slots = 0;
+  std::string_view from;  // what decided, in words
+};
+
 // --rota-cpus where it is given (rounded up: a part of a slot needs a thread too), else SLURM_CPUS_PER_TASK but at most
-// the cores allowed, else the cores allowed. At least 1.
-unsigned offered_slots(const config& values, const slurm::environment& environment, std::span<const unsigned> allowed);
+// the cores allowed, else the cores allowed; the latter two at most `quota`, the CPUs that a control group gives time
+// for, rounded up. At least 1.
+slot_choice offered_slots(const config& values, const slurm::environment& environment,
+                          std::span<const unsigned> allowed, std::optional<double> quota);
 
 // What one rank tells the others of its node.
 struct rank_cores {

@@ -23,6 +23,11 @@ void process::disconnect(std::chrono::steady_clock::time_point until) {
   if (links_.far()) links_.far()->close(until);
 }
 
+std::string process::way_to(rank_t other) {
+  turn at_the_pump(*this);
+  return links_.far() ? links_.far()->way().way_to(other) : std::string();
+}
+
 void process::tell_run_ends(pump_held pump) noexcept {
   far_links* far = links_.far();
   if (!far) return;

@@ -56,17 +56,54 @@ TEST(offered_slots, flag_beats_slurm_beats_mask) {
   const std::vector<unsigned> allowed = {0, 1, 2, 3};
   rota::config values;
   rota::slurm::environment slurm;
-  EXPECT_EQ(rota::detail::offered_slots(values, slurm, allowed), 4u);
+  std::optional<double> quota;
+  const auto slots = [&] { return rota::detail::offered_slots(values, slurm, allowed, quota).slots; };
+  EXPECT_EQ(slots(), 4u);
   slurm.cpus_per_task = 2;
-  EXPECT_EQ(rota::detail::offered_slots(values, slurm, allowed), 2u);
+  EXPECT_EQ(slots(), 2u);
   slurm.cpus_per_task = 64;
-  EXPECT_EQ(rota::detail::offered_slots(values, slurm, allowed), 4u);
+  EXPECT_EQ(slots(), 4u);
   slurm.cpus_per_task = 0;
-  EXPECT_EQ(rota::detail::offered_slots(values, slurm, allowed), 1u);
+  EXPECT_EQ(slots(), 1u);
   values.cpus = 8;
-  EXPECT_EQ(rota::detail::offered_slots(values, slurm, allowed), 8u);
+  EXPECT_EQ(slots(), 8u);
   values.cpus = 1.5;
-  EXPECT_EQ(rota::detail::offered_slots(values, slurm, allowed), 2u);
+  EXPECT_EQ(slots(), 2u);
+}
+
+TEST(offered_slots, are_no_more_than_a_control_group_gives_time_for) {
+  const std::vector<unsigned> allowed = {0, 1, 2, 3};
+  const auto slots = [&](const rota::config& values, double quota, std::optional<unsigned> cpus_per_task = {}) {
+    rota::slurm::environment slurm;
+    slurm.cpus_per_task = cpus_per_task;
+    return rota::detail::offered_slots(values, slurm, allowed, quota).slots;
+  };
+  EXPECT_EQ(slots({}, 8), 4u);
+  EXPECT_EQ(slots({}, 4), 4u);
+  EXPECT_EQ(slots({}, 2.1), 3u);
+  EXPECT_EQ(slots({}, 0.1), 1u);
+  EXPECT_EQ(slots({}, 1.5, 4), 2u);
+  EXPECT_EQ(slots({}, 3, 2), 2u);
+  rota::config values;
+  values.cpus = 6;
+  EXPECT_EQ(slots(values, 1.5), 6u);
+}
+
+TEST(offered_slots, say_what_decided) {
+  const std::vector<unsigned> allowed = {0, 1, 2, 3};
+  rota::config values;
+  rota::slurm::environment slurm;
+  const auto from = [&](std::optional<double> quota) {
+    return std::string(rota::detail::offered_slots(values, slurm, allowed, quota).from);
+  };
+  EXPECT_EQ(from({}), "the cores that the rank may run on");
+  slurm.cpus_per_task = 64;
+  EXPECT_EQ(from({}), "the cores that the rank may run on");
+  slurm.cpus_per_task = 2;
+  EXPECT_EQ(from({}), "Slurm's --cpus-per-task");
+  EXPECT_EQ(from(1), "the CPU time of the control group");
+  values.cpus = 2;
+  EXPECT_EQ(from(1), "--rota-cpus");
 }
 
 TEST(plan_cores, disjoint_masks_are_taken_as_they_are) {

@@ -63,6 +63,14 @@ TEST(step, of_several_tasks_makes_a_world_of_one_wrong) {
   }
 }
 
+TEST(step, of_an_older_pmi_is_told_the_cure_once) {
+  std::map<std::string, std::string> variables{{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "0"}};
+  EXPECT_NE(rota::slurm::advice_with_old_pmi(read(variables)).find("srun --mpi=pmix"), std::string::npos);
+  variables["SLURM_PROCID"] = "1";
+  EXPECT_EQ(rota::slurm::advice_with_old_pmi(read(variables)), "");
+  EXPECT_EQ(rota::slurm::advice_with_old_pmi(read({{"SLURM_NTASKS", "4"}})), "");
+}
+
 TEST(step, its_own_size_beats_the_jobs) {
   const environment out =
       read({{"SLURM_NTASKS", "4"}, {"SLURM_STEP_NUM_TASKS", "1"}, {"SLURM_PROCID", "0"}, {"SLURM_STEP_ID", "3"}});

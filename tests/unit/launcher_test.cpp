@@ -44,6 +44,14 @@ TEST_F(launcher, srun_with_pmi_is_no_mpirun) {
   EXPECT_TRUE(under_mpirun());
 }
 
+TEST_F(launcher, an_old_pmi_is_known_by_what_it_lacks) {
+  EXPECT_FALSE(rota::mpi::under_old_pmi());
+  setenv("PMI_RANK", "0", 1);
+  EXPECT_TRUE(rota::mpi::under_old_pmi());
+  setenv("PMIX_RANK", "0", 1);
+  EXPECT_FALSE(rota::mpi::under_old_pmi());
+}
+
 TEST_F(launcher, a_slurm_step_alone_is_none) {
   setenv("SLURM_NTASKS", "4", 1);
   setenv("SLURM_PROCID", "0", 1);

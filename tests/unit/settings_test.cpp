@@ -217,4 +217,38 @@ TEST(settings, no_arguments_at_all_are_fine) {
   EXPECT_EQ(rota::detail::resolve(argc, argv, {}, [](const char*) { return nullptr; }).values.inline_bytes, 4096u);
 }
 
+std::string shown(const settings& all, const std::string& name) {
+  for (const auto& one : all.shown) {
+    if (one.name == name) return one.value + " from " + one.from;
+  }
+  return "absent";
+}
+
+TEST(settings, are_shown_with_who_set_them) {
+  config base;
+  base.cpus = 2;
+  base.memory = 10;
+  command c{{"--rota-store=3M", "--rota-lost-after", "1500ms", "--rota-resources=b:2,a:0.5"},
+            {{"ROTA_MEMORY", "2G"}, {"ROTA_STORE", "1G"}, {"ROTA_LOG", ""}}};
+  const settings all = c.resolve(base);
+  EXPECT_EQ(shown(all, "cpus"), "2 from program");
+  EXPECT_EQ(shown(all, "memory"), "2G from ROTA_MEMORY");
+  EXPECT_EQ(shown(all, "store"), "4M from flag");  // in granules
+  EXPECT_EQ(shown(all, "lost-after"), "1.5s from flag");
+  EXPECT_EQ(shown(all, "suspect-after"), "5s from default");
+  EXPECT_EQ(shown(all, "resources"), "a:0.5,b:2 from flag");
+  EXPECT_EQ(shown(all, "log"), "warn from default");
+}
+
+TEST(settings, all_are_shown_in_words_that_their_flags_take) {
+  const settings all = command{}.resolve();
+  EXPECT_GE(all.shown.size(), 11u);
+  for (const auto& one : all.shown) {
+    if (one.name == "resources") continue;  // nothing, which no flag says
+    ASSERT_NE(one.value, "") << one.name;
+    const settings again = command{{"--rota-" + one.name + "=" + one.value}}.resolve();
+    EXPECT_EQ(shown(again, one.name), one.value + " from flag");
+  }
+}
+
 }  // namespace
