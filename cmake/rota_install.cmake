@@ -33,3 +33,26 @@ install(TARGETS rota EXPORT rotaTargets FILE_SET HEADERS ${mpi_headers})
 install(EXPORT rotaTargets NAMESPACE rota:: DESTINATION ${package})
 install(FILES ${PROJECT_BINARY_DIR}/rotaConfig.cmake ${PROJECT_BINARY_DIR}/rotaConfigVersion.cmake
         DESTINATION ${package})
+
+# For builds without CMake. Paths are relative to the file, so that the installation may be moved.
+set(pkgconfig ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH rota_up /${pkgconfig} /)
+string(REGEX REPLACE "/$" "" rota_up "${rota_up}")
+set(rota_pc_includes "")
+get_target_property(cereal_folders cereal::cereal INTERFACE_INCLUDE_DIRECTORIES)
+foreach(folder IN LISTS cereal_folders)
+  if(NOT folder IN_LIST CMAKE_CXX_IMPLICIT_INCLUDE_DIRECTORIES)
+    string(APPEND rota_pc_includes " -I${folder}")
+  endif()
+endforeach()
+configure_file(${CMAKE_CURRENT_LIST_DIR}/rota.pc.in ${PROJECT_BINARY_DIR}/rota.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/rota.pc DESTINATION ${pkgconfig})
+
+configure_file(${CMAKE_CURRENT_LIST_DIR}/rota.modulefile.in ${PROJECT_BINARY_DIR}/rota.modulefile @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/rota.modulefile DESTINATION ${CMAKE_INSTALL_DATADIR}/modulefiles/rota
+        RENAME ${PROJECT_VERSION})
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/jobscripts DESTINATION ${CMAKE_INSTALL_DATADIR}/rota FILES_MATCHING PATTERN *.sbatch)
+
+file(RELATIVE_PATH rota_lib_from_bin /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+set_target_properties(rota-info PROPERTIES INSTALL_RPATH $ORIGIN/${rota_lib_from_bin})
+install(TARGETS rota-info)
