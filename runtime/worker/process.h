@@ -238,10 +238,7 @@ class process {
   std::atomic<helper_mode> helper_{helper_mode::parked};  // written with the pump
   std::jthread helper_thread_;
 
-  std::atomic<bool> throttled_{false};
-  std::atomic<bool> closed_{false};
-  std::atomic<bool> ending_{false};
-  std::atomic<bool> over_{false};
+  std::atomic<bool> throttled_{false}, closed_{false}, ending_{false}, over_{false};
   std::string lost_why_;                       // written before over_
   bool news_ = false;                          // something that a parked thread may wait for has come
   std::atomic<std::uint32_t> close_asked_{0};  // the main thread of a worker sleeps on it
