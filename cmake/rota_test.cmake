@@ -94,6 +94,6 @@ function(rota_cluster_test name)
   rota_time_limit(seconds "${arg_TIMEOUT}")
   set(environment ROTA_CLUSTER_SHARED=${PROJECT_BINARY_DIR} ROTA_TIME_FACTOR=${rota_time_factor}
                   ROTA_CLUSTER_LOGS=${PROJECT_BINARY_DIR}/Testing/cluster/${name} ${arg_SETTINGS})
-  set_tests_properties(cluster.${name} PROPERTIES TIMEOUT ${seconds} PROCESSORS 2 LABELS cluster SKIP_RETURN_CODE 77
+  set_tests_properties(cluster.${name} PROPERTIES TIMEOUT ${seconds} PROCESSORS 1 LABELS cluster SKIP_RETURN_CODE 77
                                                   ENVIRONMENT "${environment}")
 endfunction()
