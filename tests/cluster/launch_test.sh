@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# launch_test.sh ROTA_INFO SESSION_PROGRAM TASKS_TEST: how programs are started on four nodes of 4 CPUs as Slurm counts
+# launch_test.sh ROTA_INFO SESSION_PROGRAM QUICKSTART: how programs are started on four nodes of 4 CPUs as Slurm counts
 # them: the job scripts, as they are; slots and memory from Slurm; jobs beside each other; more ranks than cores. Then a
 # second cluster, of three nodes, whose tasks Slurm binds, with a useless network and little /dev/shm.
 source "$(dirname "$0")/cluster_help.sh"
-info=$1 program=$2 tasks=$3
+info=$1 program=$2 quickstart=$3
 scripts=$(realpath "$(dirname "$0")/../../jobscripts")
 cores=$(nproc)
 least() { echo $(($1 < $2 ? $1 : $2)); }
@@ -13,7 +13,8 @@ submit_file() {
   : >"$work/out"
   : >"$work/err"
   job=$(env "$mark" "$cluster" exec ctl sbatch --parsable --output="$work/out" --error="$work/err" "${options[@]}" "$@")
-  await_job COMPLETED || show
+  await_job COMPLETED
+  job_is COMPLETED || show
 }
 expect_start() { expect_count err 1 "^rota: info: $1, store [0-9]+( to [0-9]+)? MiB a node\$"; }
 
@@ -38,9 +39,9 @@ expect_nodes_clean
 # Nodes as sbatch is told, above what the script says; the program does something.
 fresh "static.sbatch on 4 nodes"
 options=(--nodes=4)
-submit_file "$scripts/static.sbatch" "$tasks" --rota-log=info
+submit_file "$scripts/static.sbatch" "$quickstart" --rota-log=info
 expect_start "8 ranks, 4 nodes, .* fabric ucx \(4 pairs shared, 24 pairs ucx\)"
-expect_line out "PASSED"
+expect_count out 1 "^counter: 10, sum: 1000000"
 expect_nodes_clean
 
 fresh "memory of a job by node"
@@ -89,7 +90,7 @@ submit "srun --mpi=pmix '$program' endless '$notes' --rota-log=info" --ntasks=4 
 await "$notes/ready" || true
 endless=()
 for file in "$notes"/pid.*; do endless+=("$(<"$file")"); done
-run_on ctl srun --nodelist=n1,n2 -N2 -n4 --mpi=pmix "$tasks" --rota-log=info
+run_on ctl srun --nodelist=n1,n2 -N2 -n4 --mpi=pmix "$quickstart" --rota-log=info
 expect_status 0
 expect_start "4 ranks, 2 nodes, .* fabric ucx .*"
 [[ ${#endless[@]} -ge 3 ]] || say "${#endless[@]} ranks of the first job"
@@ -121,13 +122,16 @@ expect_count out 3 "in use +eth0\$"
 expect_count out 1 "ucx tcp/eth0 +12 "
 expect_count out 3 "docker0 .*inner bridge"
 expect_within 30
-run_on ctl srun -N3 -n6 --mpi=pmix "$tasks"
+run_on ctl srun -N3 -n6 --mpi=pmix "$quickstart"
 expect_status 0
+expect_count out 1 "^counter: 10, sum: 1000000"
 expect_nodes_clean
 
 fresh "a user's own settings of MPI and UCX"
-run_on ctl env UCX_TLS=tcp srun -N3 -n3 --mpi=pmix "$tasks"
+run_on ctl env UCX_TLS=tcp srun -N3 -n3 --mpi=pmix "$quickstart" --rota-log=info
 expect_status 0
+expect_start "3 ranks, 3 nodes, .* fabric ucx \(3 pairs ucx\)"
+expect_count out 1 "^counter: 10, sum: 1000000"
 run_on ctl env UCX_NET_DEVICES=eth0 UCX_TLS=tcp OMPI_MCA_btl_tcp_if_include=eth0 srun -N3 -n3 --mpi=pmix "$info"
 expect_status 0
 expect_count out 0 "in use" # rota gives no devices then
