@@ -205,14 +205,14 @@ std::string world::broadcast(std::string_view mine, rank_t root) const {
   return bytes;
 }
 
-void world::meet(std::chrono::nanoseconds deadline) const {
+void world::meet(std::chrono::nanoseconds deadline, const std::function<void()>& meanwhile) const {
   const auto until = clock::now() + deadline;
   if (size() == 1) return;
-  rank_ == 0 ? await_all(until) : await_release(until);
+  rank_ == 0 ? await_all(until, meanwhile) : await_release(until, meanwhile);
 }
 
 // Rank 0 counts in who comes, so that it can name who does not; then it lets all go.
-void world::await_all(clock::time_point until) const {
+void world::await_all(clock::time_point until, const std::function<void()>& meanwhile) const {
   const int peers = static_cast<int>(size()) - 1;
   std::vector<MPI_Request> requests(static_cast<std::size_t>(peers), MPI_REQUEST_NULL);
   std::vector<bool> here(size(), false);
@@ -229,6 +229,7 @@ void world::await_all(clock::time_point until) const {
     for (int i = 0; i < count; ++i) here[static_cast<std::size_t>(done[static_cast<std::size_t>(i)]) + 1] = true;
     missing -= count;
     if (missing == 0) break;
+    if (meanwhile) meanwhile();
     if (patient.pause()) continue;
     std::string names;
     for (rank_t r = 1; r < size(); ++r) {
@@ -241,7 +242,7 @@ void world::await_all(clock::time_point until) const {
   for (int i = 0; i < peers; ++i) check(MPI_Send(nullptr, 0, MPI_BYTE, i + 1, tag_released, comm_), "MPI_Send");
 }
 
-void world::await_release(clock::time_point until) const {
+void world::await_release(clock::time_point until, const std::function<void()>& meanwhile) const {
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Irecv(nullptr, 0, MPI_BYTE, 0, tag_released, comm_, &request), "MPI_Irecv");
   check(MPI_Send(nullptr, 0, MPI_BYTE, 0, tag_arrived, comm_), "MPI_Send");
@@ -250,6 +251,7 @@ void world::await_release(clock::time_point until) const {
     int done = 0;
     check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
     if (done != 0) return;
+    if (meanwhile) meanwhile();
     if (!patient.pause()) break;
   }
   throw error("rank " + std::to_string(rank_) + " on " + facts_[rank_].host +

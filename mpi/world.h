@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -78,8 +79,8 @@ class world {
   std::string broadcast(std::string_view mine, rank_t root = 0) const;
 
   // A barrier that ends: throws rota::error that names the ranks (host, pid) that did not come in time. After a throw
-  // only abandon() is left. Sleeps rather than spins. Collective.
-  void meet(std::chrono::nanoseconds deadline) const;
+  // only abandon() is left. Sleeps rather than spins, and calls `meanwhile` at least once a millisecond. Collective.
+  void meet(std::chrono::nanoseconds deadline, const std::function<void()>& meanwhile = {}) const;
 
   // meet(), then leaves MPI: frees the communicators and finalizes if start() had initialised. Collective; windows are
   // closed before.
@@ -94,8 +95,8 @@ class world {
 
   void settle_in(MPI_Comm parent);
   void gather_facts();
-  void await_all(std::chrono::steady_clock::time_point until) const;
-  void await_release(std::chrono::steady_clock::time_point until) const;
+  void await_all(std::chrono::steady_clock::time_point until, const std::function<void()>& meanwhile) const;
+  void await_release(std::chrono::steady_clock::time_point until, const std::function<void()>& meanwhile) const;
 
   MPI_Comm comm_ = MPI_COMM_NULL;
   MPI_Comm node_comm_ = MPI_COMM_NULL;

@@ -89,7 +89,7 @@ void start_watch(open_session& s) {
 // do not come at the same moment even where no task has any time.
 void leave_world(open_session& s, std::chrono::nanoseconds left) {
   const auto limit = std::max<std::chrono::nanoseconds>(left, std::chrono::seconds(1));
-  s.world->meet(limit);
+  s.world->meet(limit, [&s] { s.rank->drive_fabric(); });
   s.watch.reset();  // from here on ranks may go
   // Longer than finish() waits by itself, and than a late rank takes: only for what would have no end.
   constexpr std::chrono::nanoseconds longest = std::chrono::hours(24);

@@ -23,6 +23,12 @@ void process::disconnect(std::chrono::steady_clock::time_point until) {
   if (links_.far()) links_.far()->close(until);
 }
 
+// A flush of another rank ends only when this one has answered: a connection in the making takes both sides.
+void process::drive_fabric() {
+  const std::lock_guard pump(mutex_);
+  if (links_.far()) links_.far()->anything_waits();
+}
+
 std::string process::way_to(rank_t other) {
   turn at_the_pump(*this);
   return links_.far() ? links_.far()->way().way_to(other) : std::string();

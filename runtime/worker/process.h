@@ -45,7 +45,8 @@ class process {
   // Rank 0, when it goes without the others: tells those of other nodes. Gives up after a moment.
   void tell_run_ends(pump_held pump) noexcept;
   void disconnect(std::chrono::steady_clock::time_point until);  // once all threads have ended
-  std::string way_to(rank_t other);                              // of the fabric; empty on its own node
+  void drive_fabric();               // between the end of the threads and disconnect(): others may still need it
+  std::string way_to(rank_t other);  // of the fabric; empty on its own node
   // Rank 0, before start_threads(): `offers` by rank.
   void become_head(const std::vector<scheduler::rank_offer>& offers);
 
