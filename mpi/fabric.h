@@ -80,7 +80,8 @@ class fabric {
 struct fabric_options {
   std::uint64_t cookie = 0;  // of the session: messages of others are dropped
   rank_t self = 0;
-  std::string devices;  // of the network, comma-separated; empty: all
+  std::string devices;          // of UCX's network, comma-separated; empty: all
+  std::size_t peer_rings = 64;  // of MPI's windows: so many ranks, besides rank 0, have a ring here at once
 };
 
 // Through UCX: active messages, by any network that UCX speaks. Throws rota::error with UCX's words, or config_error
@@ -88,5 +89,15 @@ struct fabric_options {
 std::unique_ptr<fabric> open_ucx(const fabric_options& options);
 bool has_ucx();
 std::string ucx_version();  // of the UCX in use; empty without UCX
+
+class world;
+// Through one-sided communication of MPI: puts into a window over all ranks, for networks that UCX does not speak.
+// Collective, and close() too; meet() does nothing. Throws rota::error with MPI's words where it gives no such window.
+std::unique_ptr<fabric> open_rma(const world& w, const fabric_options& options);
+
+// A batch goes between each rank and rank 0, and around the nodes' first ranks. Returns once those for this rank have
+// come; all ranks call it before anything else is sent. Throws rota::error naming those from which nothing came by the
+// deadline, or to which the connection broke.
+void check_fabric(fabric& way, const world& w, std::chrono::steady_clock::time_point until);
 
 }  // namespace rota::mpi

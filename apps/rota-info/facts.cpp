@@ -210,6 +210,7 @@ json gather_facts() {
   facts["ranks"] = ranks.size();
   facts["slots"] = rota::cluster_resources().cpus;
   facts["fabric"] = here.fabric;
+  facts["fabric_why"] = here.fabric_why;
   facts["pairs"] = {{"shared", pairs.shared}, {"far", pairs.far}};
   facts["links"] = links_of(here, ranks);
   facts["settings"] = all_settings_of(ranks);

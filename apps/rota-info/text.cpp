@@ -151,7 +151,8 @@ std::string settings_text(const json& facts) {
 
 std::string to_text(const json& facts) {
   std::string text = build_text(facts) + text_of(facts["ranks"]) + " ranks, " + std::to_string(facts["nodes"].size()) +
-                     " nodes, " + number(facts["slots"]) + " slots, fabric " + text_of(facts["fabric"]) + "\n";
+                     " nodes, " + number(facts["slots"]) + " slots, fabric " + text_of(facts["fabric"]) + " (" +
+                     text_of(facts["fabric_why"]) + ")\n";
   text += links_text(facts);
   for (std::size_t i = 0; i < facts["nodes"].size(); ++i) text += node_text(facts["nodes"][i], i);
   return text + settings_text(facts);

@@ -8,7 +8,9 @@
 #include <random>
 
 #include "mpi/devices.h"
+#include "mpi/rma_settings.h"
 #include "runtime/base/log.h"
+#include "slurm/environment.h"
 
 namespace rota::detail {
 namespace {
@@ -55,7 +57,83 @@ std::string devices_of(const mpi::world& world) {
   return devices;
 }
 
+constexpr auto patience = std::chrono::seconds(15);  // with the first words between nodes
+
+void check(const mpi::world& world, network& n) {
+  gather(world, [&] {
+    mpi::check_fabric(*n.way, world, std::chrono::steady_clock::now() + patience);
+    return std::string();
+  });
+}
+
+const char* variable(const char* name) { return std::getenv(name); }
+bool launched_on_nodes() { return mpi::launched_on_nodes(variable, slurm::read_environment().nodes.value_or(0)); }
+
+void join_ucx(const mpi::world& world, mpi::fabric_options options, network& n) {
+  n.devices = options.devices = devices_of(world);
+  std::vector<std::string> addresses = gather(world, [&] {
+    n.way = mpi::open_ucx(options);
+    return n.way->address();
+  });
+  for (rank_t r : world.node_ranks()) addresses[r].clear();
+  n.way->meet(std::move(addresses));
+  check(world, n);
+  base::log().debug("rank {} ({}) reaches other nodes by UCX, devices {}", world.rank(), world.facts(world.rank()).host,
+                    options.devices.empty() ? "as UCX_NET_DEVICES says" : options.devices);
+}
+
+void join_rma(const mpi::world& world, const mpi::fabric_options& options, network& n) {
+  try {
+    gather(world, [&] {
+      n.way = mpi::open_rma(world, options);
+      return std::string();
+    });
+    check(world, n);
+  } catch (const config_error& e) {
+    throw config_error(
+        fmt::format("MPI gives no window over the nodes: {} ({})", e.what(), mpi::rma_settings(variable)));
+  }
+  base::log().debug("rank {} ({}) reaches other nodes by puts of MPI, {}", world.rank(), world.facts(world.rank()).host,
+                    mpi::rma_settings(variable));
+}
+
+// UCX where it reaches the other nodes, else puts of MPI.
+void join_best(const mpi::world& world, const mpi::fabric_options& options, network& n) {
+  n.name = "rma";
+  n.why = "this build has no UCX";
+  if (!mpi::has_ucx()) return join_rma(world, options, n);
+  try {
+    join_ucx(world, options, n);
+    n.name = "ucx";
+    n.why = "by default";
+    return;
+  } catch (const config_error& e) {
+    n.why = fmt::format("by UCX: {}", e.what());
+  }
+  if (n.way) n.way->close(std::chrono::steady_clock::now() + std::chrono::seconds(1));
+  n.way.reset();
+  n.devices.clear();
+  try {
+    join_rma(world, options, n);
+  } catch (const config_error& e) {
+    throw config_error(
+        fmt::format("--rota-fabric=auto: no way to the other nodes. By UCX: {}. By MPI: {}; "
+                    "--rota-fabric=rma lets rota prepare MPI for it",
+                    n.why.substr(8), e.what()));
+  }
+}
+
 }  // namespace
+
+void prepare_network(const std::string& wanted) {
+  // In a build with UCX `auto` leaves MPI as it is: what serves a window best there may not serve the program.
+  const bool by_default = wanted == "auto" && !mpi::has_ucx() && launched_on_nodes();
+  if (wanted != "rma" && !by_default) return;
+  if (const std::string obstacle = mpi::rma_obstacle(variable); !obstacle.empty()) {
+    throw config_error("--rota-fabric=" + wanted + ": " + obstacle);
+  }
+  mpi::prepare_rma();
+}
 
 network join_network(const mpi::world& world, const std::string& wanted) {
   network n;
@@ -66,17 +144,13 @@ network join_network(const mpi::world& world, const std::string& wanted) {
   mpi::fabric_options options;
   options.cookie = common_cookie(world);
   options.self = world.rank();
-  options.devices = devices_of(world);
-  std::vector<std::string> addresses = gather(world, [&] {
-    n.way = mpi::open_ucx(options);
-    return n.way->address();
-  });
-  for (rank_t r : world.node_ranks()) addresses[r].clear();
-  n.way->meet(std::move(addresses));
-  n.name = "ucx";
-  n.devices = options.devices;
-  base::log().debug("rank {} ({}) reaches other nodes by UCX, devices {}", world.rank(), world.facts(world.rank()).host,
-                    options.devices.empty() ? "as UCX_NET_DEVICES says" : options.devices);
+  if (wanted == "auto") {
+    join_best(world, options, n);
+    return n;
+  }
+  n.name = wanted;
+  n.why = "asked for";
+  n.name == "rma" ? join_rma(world, options, n) : join_ucx(world, options, n);
   return n;
 }
 

@@ -29,6 +29,7 @@ struct start_facts {
   std::string store_from;                          // of a node's lowest rank, which decides
 
   std::string fabric = "shared";  // to ranks of other nodes
+  std::string fabric_why;         // how it was chosen
   std::string devices;            // that it was given; empty where it takes what it finds
   std::vector<shown_setting> settings;
 };

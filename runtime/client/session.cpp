@@ -150,11 +150,11 @@ void end_at_exit() {
 std::string start_line(const open_session& s, const join_plan& plan) {
   const pair_counts pairs = count_pairs(s.facts.nodes);
   std::string links;
-  if (pairs.shared > 0) links += fmt::format("{} pairs shared", pairs.shared);
-  if (pairs.far > 0) links += fmt::format("{}{} pairs {}", links.empty() ? "" : ", ", pairs.far, s.facts.fabric);
+  if (pairs.shared > 0) links += fmt::format(", {} pairs shared", pairs.shared);
+  if (pairs.far > 0) links += fmt::format(", {} pairs {}", pairs.far, s.facts.fabric);
   const std::size_t least = plan.least_store >> 20, most = plan.most_store >> 20;
-  return fmt::format("{} ranks, {} nodes, {:g} slots, fabric {}{}, store {} MiB a node", s.world->size(),
-                     s.world->nodes(), plan.slots, s.facts.fabric, links.empty() ? "" : " (" + links + ")",
+  return fmt::format("{} ranks, {} nodes, {:g} slots, fabric {} ({}){}, store {} MiB a node", s.world->size(),
+                     s.world->nodes(), plan.slots, s.facts.fabric, s.facts.fabric_why, links,
                      least == most ? fmt::format("{}", most) : fmt::format("{} to {}", least, most));
 }
 
@@ -174,6 +174,7 @@ open_session& open(std::unique_ptr<mpi::world> world, joining_result asked) {
   network net = join_network(*s->world, s->values.fabric);
   s->facts = std::move(plan.facts);
   s->facts.fabric = net.name;
+  s->facts.fabric_why = net.why;
   s->facts.devices = net.devices;
   s->rank = std::make_unique<process>(plan.setup, s->values, function_table::build(), *s->window);
   if (net.way) {
@@ -254,6 +255,11 @@ session init(int& argc, char**& argv, config c) {
   int mpi_of_program = 0;
   MPI_Initialized(&mpi_of_program);
   detail::joining_result asked = detail::read_settings(argc, argv, c);
+  try {
+    if (asked.error.empty()) detail::prepare_network(asked.values.fabric);
+  } catch (const config_error& e) {
+    asked.error = e.what();  // agree() tells all
+  }
   const slurm::environment job = slurm::read_environment();
   auto world = mpi::world::start(argc, argv, {slurm::advice_when_alone(job), slurm::advice_with_old_pmi(job)});
   const bool worker = world->rank() != 0;

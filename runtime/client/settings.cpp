@@ -119,10 +119,10 @@ constexpr std::array known_settings = {
             "--rota-cpus and --rota-memory, and gpus is no custom resource either",
             "custom resources that each rank offers",
             [](config& c, std::string_view text) { return read_resources(text, c.resources); }},
-    setting{"fabric", "auto, shared or ucx", "how ranks of other nodes are reached",
+    setting{"fabric", "auto, shared, rma or ucx", "how ranks of other nodes are reached",
             [](config& c, std::string_view text) {
               c.fabric = text;
-              return text == "auto" || text == "shared" || text == "ucx";
+              return text == "auto" || text == "shared" || text == "rma" || text == "ucx";
             }},
     setting{"log", "trace, debug, info, warn, error or off", "least severe messages that are shown",
             [](config& c, std::string_view text) {

@@ -21,26 +21,26 @@ expect_start() { expect_count err 1 "^rota: info: $1, store [0-9]+( to [0-9]+)? 
 options=()
 fresh "static.sbatch"
 submit_file "$scripts/static.sbatch" "$info" --rota-log=info
-expect_start "4 ranks, 2 nodes, $((3 * $(least 2 "$cores"))) slots, fabric ucx \(2 pairs shared, 4 pairs ucx\)"
+expect_start "4 ranks, 2 nodes, $((3 * $(least 2 "$cores"))) slots, fabric ucx \(by default\), 2 pairs shared, 4 pairs ucx"
 expect_count out 2 "Slurm's --cpus-per-task|rank may run on"
 expect_count out 1 "ucx tcp/eth0 +4 "
 expect_nodes_clean
 
 fresh "one-rank-per-core.sbatch"
 submit_file "$scripts/one-rank-per-core.sbatch" "$info" --rota-log=info
-expect_start "8 ranks, 2 nodes, 7 slots, fabric ucx \(12 pairs shared, 16 pairs ucx\)"
+expect_start "8 ranks, 2 nodes, 7 slots, fabric ucx \(by default\), 12 pairs shared, 16 pairs ucx"
 expect_nodes_clean
 
 fresh "one-rank-per-node.sbatch"
 submit_file "$scripts/one-rank-per-node.sbatch" "$info" --rota-log=info
-expect_start "2 ranks, 2 nodes, $((3 + $(least 4 "$cores"))) slots, fabric ucx \(1 pairs ucx\)"
+expect_start "2 ranks, 2 nodes, $((3 + $(least 4 "$cores"))) slots, fabric ucx \(by default\), 1 pairs ucx"
 expect_nodes_clean
 
 # Nodes as sbatch is told, above what the script says; the program does something.
 fresh "static.sbatch on 4 nodes"
 options=(--nodes=4)
 submit_file "$scripts/static.sbatch" "$quickstart" --rota-log=info
-expect_start "8 ranks, 4 nodes, .* fabric ucx \(4 pairs shared, 24 pairs ucx\)"
+expect_start "8 ranks, 4 nodes, .* fabric ucx \(by default\), 4 pairs shared, 24 pairs ucx"
 expect_count out 1 "^counter: 10, sum: 1000000"
 expect_nodes_clean
 
@@ -61,7 +61,7 @@ fresh "mpirun on two nodes of a job"
 submit "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun --bind-to none '$info' --rota-log=info" \
   --nodes=2 --ntasks-per-node=2
 await_job COMPLETED
-expect_start "4 ranks, 2 nodes, .* slots, fabric ucx \(2 pairs shared, 4 pairs ucx\)"
+expect_start "4 ranks, 2 nodes, .* slots, fabric ucx \(by default\), 2 pairs shared, 4 pairs ucx"
 expect_nodes_clean
 
 fresh "rota-info as JSON"
@@ -102,7 +102,7 @@ expect_nodes_clean
 fresh "64 ranks on $cores cores"
 run_on ctl srun --overcommit -N4 -n64 --cpus-per-task=1 --mpi=pmix "$program" --rota-log=info
 expect_status 0
-expect_start "64 ranks, 4 nodes, 63 slots, fabric ucx \(480 pairs shared, 1536 pairs ucx\)"
+expect_start "64 ranks, 4 nodes, 63 slots, fabric ucx \(by default\), 480 pairs shared, 1536 pairs ucx"
 expect_within 55
 expect_nodes_clean
 
@@ -117,7 +117,7 @@ trap '"$cluster" down; kill_ours; rm -rf "$work"' EXIT
 fresh "a useless network on each node"
 run_on ctl env OMPI_MCA_btl_tcp_eager_limit=512 srun -N3 -n6 --mpi=pmix "$info" --rota-log=info
 expect_status 0
-expect_start "6 ranks, 3 nodes, .* fabric ucx \(3 pairs shared, 12 pairs ucx\)"
+expect_start "6 ranks, 3 nodes, .* fabric ucx \(by default\), 3 pairs shared, 12 pairs ucx"
 expect_count out 3 "in use +eth0\$"
 expect_count out 1 "ucx tcp/eth0 +12 "
 expect_count out 3 "docker0 .*inner bridge"
@@ -130,7 +130,7 @@ expect_nodes_clean
 fresh "a user's own settings of MPI and UCX"
 run_on ctl env UCX_TLS=tcp srun -N3 -n3 --mpi=pmix "$quickstart" --rota-log=info
 expect_status 0
-expect_start "3 ranks, 3 nodes, .* fabric ucx \(3 pairs ucx\)"
+expect_start "3 ranks, 3 nodes, .* fabric ucx \(by default\), 3 pairs ucx"
 expect_count out 1 "^counter: 10, sum: 1000000"
 run_on ctl env UCX_NET_DEVICES=eth0 UCX_TLS=tcp OMPI_MCA_btl_tcp_if_include=eth0 srun -N3 -n3 --mpi=pmix "$info"
 expect_status 0

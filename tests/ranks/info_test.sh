@@ -10,7 +10,7 @@ for ranks in 0 1 2 4; do
   expect_status 0
   expect_empty err
   expect_count out 1 "^rota [0-9]+\.[0-9]+\.[0-9]+ \(.*MPI.*UCX"
-  expect_count out 1 "^$((ranks > 0 ? ranks : 1)) ranks, 1 nodes, [0-9]+ slots, fabric shared\$"
+  expect_count out 1 "^$((ranks > 0 ? ranks : 1)) ranks, 1 nodes, [0-9]+ slots, fabric shared \\(one node\\)\$"
   expect_count out 1 "^  store +[0-9]+ MiB: "
   expect_count out 1 "^  --rota-lost-after +15s +default\$"
   expect_nothing_left

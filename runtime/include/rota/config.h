@@ -21,8 +21,8 @@ struct config {
   std::chrono::nanoseconds suspect_after = std::chrono::seconds(5);
   std::chrono::nanoseconds lost_after = std::chrono::seconds(15);
   std::map<std::string, double> resources{};  // custom resources that each rank offers
-  std::string fabric = "auto";                // how ranks of other nodes are reached: auto, shared (not at all), ucx
-  std::string log = "warn";                   // trace, debug, info, warn, error, off
+  std::string fabric = "auto";  // how ranks of other nodes are reached: auto, shared (not at all), rma, ucx
+  std::string log = "warn";     // trace, debug, info, warn, error, off
 };
 
 }  // namespace rota
