@@ -23,12 +23,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Ports of InfiniBand and RoCE, as UCX names them: mlx5_0:1.
+// Ports of InfiniBand and RoCE that are up, as UCX names them: mlx5_0:1.
 std::vector<std::string> rdma_devices() {
   std::vector<std::string> names;
   std::error_code none;
   for (const auto& device : fs::directory_iterator("/sys/class/infiniband", none)) {
     for (const auto& port : fs::directory_iterator(device.path() / "ports", none)) {
+      std::string state;  // "4: ACTIVE"
+      std::getline(std::ifstream(port.path() / "state"), state);
+      if (state.find("ACTIVE") == std::string::npos) continue;
       names.push_back(device.path().filename().string() + ":" + port.path().filename().string());
     }
   }

@@ -23,6 +23,7 @@ class fabric {
     virtual void batch(rank_t from, bytes_view bytes) = 0;  // the bytes are gone when it returns
     // What expect() announced is there, or will not come; the memory is not written to any more.
     virtual void received(std::uint64_t number, bool whole) = 0;
+    virtual void heard(rank_t) {}  // a part of a bulk transfer has come from it
     // The bytes of send_bulk() are not read any more.
     virtual void sent(std::uint64_t number, bool whole) = 0;
     virtual void broken(rank_t peer, const std::string& why) = 0;

@@ -127,6 +127,11 @@ base::buffer ucx_fabric::spare() {
   return empty;
 }
 
+void ucx_fabric::keep(base::buffer used) {
+  constexpr std::size_t most_spares = 64, most_kept = std::size_t{256} << 10;
+  if (spares_.size() < most_spares && used.capacity() <= most_kept) spares_.push_back(std::move(used));
+}
+
 void ucx_fabric::send(rank_t to, base::buffer batch) {
   const ucp_ep_h ep = endpoint(to);
   if (ep == nullptr) return;
@@ -147,10 +152,9 @@ void ucx_fabric::send(rank_t to, base::buffer batch) {
 }
 
 void ucx_fabric::batch_sent(outgoing* out) {
-  constexpr std::size_t most_spares = 64, most_kept = std::size_t{256} << 10;
   peers_[out->to].unsent -= out->bytes.size();
   unsent_ -= out->bytes.size();
-  if (spares_.size() < most_spares && out->bytes.size() <= most_kept) spares_.push_back(std::move(out->bytes));
+  keep(std::move(out->bytes));
   delete out;
 }
 
@@ -261,6 +265,7 @@ void ucx_fabric::piece_came(std::uint64_t number, std::size_t size, bool whole) 
   --e.pending;
   if (whole) {
     e.left -= size;
+    news_.push_back({.what = event::kind::piece, .peer = e.from});
   } else {
     e.failed = true;
   }
@@ -333,7 +338,10 @@ bool ucx_fabric::take(listener& to) {
     switch (e.what) {
       case event::kind::batch:
         to.batch(e.peer, e.bytes.view());
-        if (spares_.size() < 64) spares_.push_back(std::move(e.bytes));
+        keep(std::move(e.bytes));
+        break;
+      case event::kind::piece:
+        to.heard(e.peer);
         break;
       case event::kind::received:
         to.received(e.number, e.whole);

@@ -93,7 +93,7 @@ class ucx_fabric final : public fabric {
     bool failed = false;
   };
   struct event {
-    enum class kind : std::uint8_t { batch, received, sent, broken } what;
+    enum class kind : std::uint8_t { batch, piece, received, sent, broken } what;
     bool whole = true;
     rank_t peer = no_rank;
     std::uint64_t number = 0;
@@ -102,6 +102,7 @@ class ucx_fabric final : public fabric {
   };
 
   ucp_ep_h endpoint(rank_t to);
+  void keep(base::buffer used);
   void broke(rank_t to, const std::string& why);
   void batch_came(const batch_header& header, base::buffer bytes);
   void batch_sent(outgoing* out);

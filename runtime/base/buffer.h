@@ -35,6 +35,7 @@ class buffer {
   bool empty() const { return size_ == 0; }
   bytes_view view() const { return {data_, size_}; }
   void clear() { size_ = 0; }
+  std::size_t capacity() const { return capacity_; }
 
   // Appends n bytes for the caller to fill.
   std::byte* extend(std::size_t n) {

@@ -24,6 +24,7 @@ struct offer {
   std::string digest;
   std::uint64_t inline_bytes = 0;
   std::uint64_t store_bytes = 0;
+  std::int64_t suspect_ns = 0, lost_ns = 0;
   wire::resources offered;
   rank_cores cores;
 };
@@ -34,6 +35,8 @@ std::string encode(const offer& o) {
   base::put_text(b, o.digest);
   b.put(o.inline_bytes);
   b.put(o.store_bytes);
+  b.put(o.suspect_ns);
+  b.put(o.lost_ns);
   wire::put_resources(b, o.offered);
   b.put(o.cores.slots);
   b.put(o.cores.bound);
@@ -49,6 +52,8 @@ offer decode(const std::string& text) {
   o.digest = base::get_text(from);
   o.inline_bytes = from.get<std::uint64_t>();
   o.store_bytes = from.get<std::uint64_t>();
+  o.suspect_ns = from.get<std::int64_t>();
+  o.lost_ns = from.get<std::int64_t>();
   o.offered = wire::get_resources(from);
   o.cores.slots = from.get<unsigned>();
   o.cores.bound = from.get<bool>();
@@ -125,6 +130,8 @@ offer make_offer(const mpi::world& world, const joining_result& mine, start_fact
   o.cores.slots = slots.slots;
   o.offered = resources_of(world, mine.values, slots.slots, facts.memory.limit().bytes);
   o.inline_bytes = mine.values.inline_bytes;
+  o.suspect_ns = mine.values.suspect_after.count();
+  o.lost_ns = mine.values.lost_after.count();
   const store_choice store = store_of(world, mine.values, facts);
   o.store_bytes = std::max(store.bytes, store_granule) / store_granule * store_granule;
   facts.slots = slots.slots;
@@ -189,7 +196,9 @@ join_plan agree(const mpi::world& world, joining_result mine) {
   core_plan bound = plan_cores(cores);
   plan.warning = sharing_warning(world, bound, cores);
   plan.values = mine.values;
-  plan.values.inline_bytes = offers[0].inline_bytes;
+  plan.values.inline_bytes = offers[0].inline_bytes;  // some settings are rank 0's for all
+  plan.values.suspect_after = std::chrono::nanoseconds(offers[0].suspect_ns);
+  plan.values.lost_after = std::chrono::nanoseconds(offers[0].lost_ns);
   plan.store_bytes = plan.facts.store_bytes = offers[world.node_ranks().front()].store_bytes;
   plan.least_store = plan.most_store = plan.store_bytes;
   for (rank_t r = 0; r < offers.size(); ++r) {

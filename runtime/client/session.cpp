@@ -55,12 +55,14 @@ constexpr std::byte yes{1};
 // A rank of this run is gone, or out of reach. Until lost ranks are survived, one rank says so and all end. Where the
 // head has lost a rank of another node its program hears it first, as rank_lost, and the others go when it ends; else
 // the head tells them at once. Where it is the head that is gone, one rank of each node speaks.
-void on_death(open_session& s, rank_t dead, const std::string& how, pump_held pump) {
+void on_death(open_session& s, rank_t dead, const std::string& how) {
   const mpi::rank_facts& who = s.world->facts(dead);
   const bool head = s.world->rank() == 0;
+  if (head && s.rank->over()) return;  // one loss is told
   const bool beside_head = s.world->node() == s.world->facts(0).node;
   if (!head && beside_head && run_ends(s).load() == yes) leave_lost(s);
-  const rank_t voice = beside_head ? 1 : s.world->node_ranks().front();
+  const auto& beside = s.world->node_ranks();
+  const rank_t voice = beside_head && beside.size() > 1 ? beside[1] : beside.front();
   if (head || dead != 0 || s.world->rank() == voice) {
     const rank_t self = s.world->rank();
     const std::string what = fmt::format("rank {} ({}, pid {}) is lost to rank {} ({}): {}", dead, who.host, who.pid,
@@ -70,15 +72,14 @@ void on_death(open_session& s, rank_t dead, const std::string& how, pump_held pu
   }
   if (head) {
     run_ends(s).store(yes);
-    s.rank->tell_run_ends(pump);
+    s.rank->tell_run_ends();
   }
   leave_lost(s);
 }
 
 void start_watch(open_session& s) {
   if (s.world->size() == 1) return;
-  s.watch = std::make_unique<mpi::process_watch>(
-      [&s](rank_t dead) { on_death(s, dead, "it was killed or crashed", pump_held::no); });
+  s.watch = std::make_unique<mpi::process_watch>([&s](rank_t dead) { on_death(s, dead, "it was killed or crashed"); });
   for (rank_t r : s.world->node_ranks()) {
     // Workers watch the head, the head watches all: one voice tells of a loss.
     if (r != s.world->rank() && (s.world->rank() == 0 || r == 0)) s.watch->add(r, s.world->facts(r).pid);
@@ -106,7 +107,7 @@ void leave_world(open_session& s, std::chrono::nanoseconds left) {
 // Rank 0, when it goes without the others: they go too.
 void abandon(open_session& s) {
   if (s.window->is_open()) run_ends(s).store(yes);
-  s.rank->tell_run_ends(pump_held::no);
+  s.rank->tell_run_ends();
   s.watch.reset();
   s.rank->abandon();
   s.world->abandon();
@@ -179,7 +180,7 @@ open_session& open(std::unique_ptr<mpi::world> world, joining_result asked) {
   s->rank = std::make_unique<process>(plan.setup, s->values, function_table::build(), *s->window);
   if (net.way) {
     s->rank->connect(
-        std::move(net.way), [s](rank_t peer, const std::string& why) { on_death(*s, peer, why, pump_held::yes); },
+        std::move(net.way), [s](rank_t peer, const std::string& why) { on_death(*s, peer, why); },
         [s] { leave_lost(*s); });
   }
   if (s->world->rank() == 0) {

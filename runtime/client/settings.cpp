@@ -23,6 +23,7 @@ constexpr std::string_view flag_prefix = "--rota-";
 constexpr double most_slots = 4096;
 constexpr std::size_t least_inline_bytes = 64, most_inline_bytes = 65536;
 constexpr double longest_timeout_s = 1e9;
+constexpr auto least_silence = std::chrono::milliseconds(100);
 
 // Readers set one field from a text and return false for a text that is not accepted.
 using reader = bool (*)(config&, std::string_view);
@@ -108,10 +109,10 @@ constexpr std::array known_settings = {
     setting{"shutdown-timeout", "a time from 0 to 1e9 seconds: 500ms, 30s, 2m, or seconds alone",
             "how long the end of the session waits for running tasks",
             [](config& c, std::string_view text) { return read_duration(text, c.shutdown_timeout); }},
-    setting{"suspect-after", "a time: 500ms, 5s, 2m, or seconds alone",
+    setting{"suspect-after", "a time of 100ms at least: 500ms, 5s, 2m, or seconds alone",
             "silence of a rank of another node after which a warning names it",
             [](config& c, std::string_view text) { return read_duration(text, c.suspect_after); }},
-    setting{"lost-after", "a time: 500ms, 15s, 2m, or seconds alone",
+    setting{"lost-after", "a time of 100ms at least: 500ms, 15s, 2m, or seconds alone",
             "silence of a rank of another node after which it is taken for lost",
             [](config& c, std::string_view text) { return read_duration(text, c.lost_after); }},
     setting{"resources",
@@ -198,6 +199,8 @@ bool within_bounds(std::string_view name, const config& values) {
     return values.shutdown_timeout.count() >= 0 &&
            std::chrono::duration<double>(values.shutdown_timeout).count() <= longest_timeout_s;
   }
+  if (name == "suspect-after") return values.suspect_after >= least_silence;
+  if (name == "lost-after") return values.lost_after >= least_silence;
   if (name == "resources") {
     return std::all_of(values.resources.begin(), values.resources.end(), [](const auto& entry) {
       return !entry.first.empty() && !wire::is_own_resource(entry.first) && wire::to_units(entry.second);

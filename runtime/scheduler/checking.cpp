@@ -15,6 +15,9 @@ void scheduler::check() const {
   std::vector<std::int64_t> load(ranks_.size()), waiting_load(ranks_.size());
   std::vector<wire::resources> room(ranks_.size());
   for (rank_t r = 0; r < ranks_.size(); ++r) room[r] = ranks_[r].total;
+  for (const auto& [e, copies] : copies_) {
+    for (const node_copy& c : copies.all) holds[e] += c.source != no_rank ? 1 : 0;
+  }
   for (index e = 1; e < entries_.end(); ++e) {
     const entry& at = entries_[e];
     if (at.id == 0) continue;

@@ -17,7 +17,7 @@ constexpr std::uint32_t fetches_at_once = 2;  // from one copy of a value
 node_copy* scheduler::find_copy(index e, std::uint32_t node) {
   auto found = copies_.find(e);
   if (found == copies_.end()) return nullptr;
-  for (node_copy& c : found->second) {
+  for (node_copy& c : found->second.all) {
     if (ranks_[c.rank].node == node) return &c;
   }
   return nullptr;
@@ -46,40 +46,47 @@ void scheduler::tell_submitter(rank_t submitter, index e) {
 // `count` deliveries, or (0) a plain copy, are for `to`, on whose node the value does not lie.
 void scheduler::want_copy(index e, rank_t to, std::uint32_t count) {
   node_copy* here = find_copy(e, ranks_[to].node);
-  if (!here) {
-    here = &copies_[e].emplace_back();
+  const bool fresh = !here;
+  if (fresh) {
+    here = &copies_[e].all.emplace_back();
     here->rank = to;
   }
   here->waiting.push_back({to, count, count == 0 ? 1u : 0u});
-  start_fetches(e);
+  if (fresh) start_fetches(e);
 }
 
+// Each copy that is complete serves as many fetches as it may, those that serve least first. The value stays until the
+// answer: what is being read must not be freed.
 void scheduler::start_fetches(index e) {
-  std::vector<node_copy>& all = copies_[e];
+  struct source {
+    rank_t rank;
+    std::uint64_t place;
+    std::uint32_t* serves;
+  };
+  value_copies& copies = copies_[e];
   const wire::value_view v = value_of(entries_[e]);
-  for (node_copy& next : all) {
+  std::vector<source> open = {{v.owner, v.place, &copies.owner_serves}};
+  for (node_copy& c : copies.all) {
+    if (c.complete) open.push_back({c.rank, c.place, &c.serves});
+  }
+  std::erase_if(open, [](const source& s) { return *s.serves >= fetches_at_once; });
+  std::stable_sort(open.begin(), open.end(), [](const source& a, const source& b) { return *a.serves < *b.serves; });
+  std::size_t first = 0;
+  for (node_copy& next : copies.all) {
+    if (first == open.size()) break;
     if (next.complete || next.source != no_rank) continue;
-    rank_t best = no_rank;
-    std::uint64_t place = 0;
-    std::size_t least = fetches_at_once;
-    auto consider = [&](rank_t rank, std::uint64_t where) {
-      auto busy = static_cast<std::size_t>(
-          std::count_if(all.begin(), all.end(), [&](const node_copy& c) { return !c.complete && c.source == rank; }));
-      if (rank == next.avoid || busy >= least) return;
-      least = busy;
-      best = rank;
-      place = where;
-    };
-    consider(v.owner, v.place);
-    for (const node_copy& c : all) {
-      if (c.complete) consider(c.rank, c.place);
-    }
-    if (best == no_rank) continue;
-    next.source = best;
+    const auto from = open.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto found = std::find_if(from, open.end(), [&](const source& s) { return s.rank != next.avoid; });
+    if (found == open.end()) continue;
+    std::rotate(from, found, found + 1);
+    const source best = open[first++];
+    if (++*best.serves < fetches_at_once) open.push_back(best);
+    next.source = best.rank;
+    ++entries_[e].holds;
     wire::fetch_head head;
-    head.from = best;
+    head.from = best.rank;
     head.object = entries_[e].id;
-    head.place = place;
+    head.place = best.place;
     head.size = v.size;
     out_.send(next.rank, wire::as_bytes(head));
   }
@@ -89,17 +96,20 @@ void scheduler::on_fetched(rank_t from, bytes_view record) {
   auto head = base::cursor(record).get<wire::fetched_head>();
   index e = by_id_.find(head.object);
   node_copy* made = e ? find_copy(e, ranks_[from].node) : nullptr;
-  if (!made || made->rank != from || made->complete) {  // the value has gone meanwhile
-    if (head.outcome == wire::fetch_outcome::whole) free_place(from, head.place);
-    return;
+  if (!made || made->rank != from || made->source == no_rank) {
+    throw std::logic_error(fmt::format("rank {} fetched object {:#x}, which it was not told to", from, head.object));
   }
   std::vector<wire::serve> waiting = std::exchange(made->waiting, {});
   const rank_t source = std::exchange(made->source, no_rank);
+  value_copies& copies = copies_[e];
+  const auto lender = std::find_if(copies.all.begin(), copies.all.end(),
+                                   [&](const node_copy& c) { return c.complete && c.rank == source; });
+  --(lender != copies.all.end() ? lender->serves : copies.owner_serves);
   if (head.outcome == wire::fetch_outcome::broken) {
     made->avoid = source;
     made->waiting = std::move(waiting);
   } else if (head.outcome == wire::fetch_outcome::no_room) {
-    std::erase_if(copies_[e], [&](const node_copy& c) { return c.rank == from; });
+    std::erase_if(copies.all, [&](const node_copy& c) { return c.rank == from; });
     base::buffer why = wire::encode(
         {wire::failure_kind::out_of_memory,
          fmt::format(
@@ -114,13 +124,14 @@ void scheduler::on_fetched(rank_t from, bytes_view record) {
     for (wire::serve to : waiting) send_value(to.rank, e, to.count);
   }
   start_fetches(e);
+  release(e);
 }
 
 // The value of e is not needed any more: neither are its copies.
 void scheduler::free_copies(index e) {
   auto found = copies_.extract(e);
   if (found.empty()) return;
-  for (const node_copy& c : found.mapped()) {
+  for (const node_copy& c : found.mapped().all) {
     if (c.complete) free_place(c.rank, c.place);
   }
 }
@@ -148,7 +159,7 @@ std::optional<std::uint32_t> scheduler::node_of_arguments(index task) {
     add(ranks_[v.owner].node);
     auto copies = copies_.find(edges_[a].object);
     if (copies == copies_.end()) continue;
-    for (const node_copy& c : copies->second) {
+    for (const node_copy& c : copies->second.all) {
       if (c.complete) add(ranks_[c.rank].node);
     }
   }

@@ -73,8 +73,15 @@ struct node_copy {
   rank_t source = no_rank;  // from whom it is fetched now
   rank_t avoid = no_rank;   // whom it could not be fetched from
   bool complete = false;
+  std::uint32_t serves = 0;  // fetches from it that are under way
   std::uint64_t place = 0;
   std::vector<wire::serve> waiting;
+};
+
+// Those of one value, at most one a node.
+struct value_copies {
+  std::vector<node_copy> all;
+  std::uint32_t owner_serves = 0;  // fetches from the value's own place
 };
 
 }  // namespace rota::scheduler

@@ -192,7 +192,7 @@ class scheduler {
   std::unordered_map<object_id, std::pair<std::string, std::string>> named_;  // actor -> name, class
   std::unordered_map<object_id, std::vector<rank_t>> where_asked_;            // who waits to hear where an actor is
   std::unordered_map<object_id, std::pair<wire::failure, rank_t>> dead_;      // why an actor died, and where it lived
-  std::unordered_map<index, std::vector<node_copy>> copies_;                  // at most one a node
+  std::unordered_map<index, value_copies> copies_;
   bool several_nodes_ = false;
   std::vector<index> ready_;
   std::vector<index> handed_;

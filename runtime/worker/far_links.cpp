@@ -101,7 +101,7 @@ bool far_links::receive(const std::function<void(rank_t, bytes_view)>& use) {
 }
 
 void far_links::batch(rank_t from, bytes_view bytes) {
-  peers_[from].heard = last_beat_;  // as exactly as it is needed
+  heard(from);
   if (waits_since_ != 0) {
     const auto waited = static_cast<float>(base::now_ns() - std::exchange(waits_since_, 0));
     mean_wait_ns_ = base::moved_mean(mean_wait_ns_, waited, 0.1f);
@@ -127,6 +127,7 @@ void far_links::tend() {
     peer& p = peers_[r];
     if (p.lost) continue;
     send(r, {&beat, 1});
+    if (forgiving_) continue;
     const auto silent = std::chrono::nanoseconds(looked > p.heard ? looked - p.heard : 0);
     const bool suspect = silent > silence_.suspect_after;
     if (suspect != std::exchange(p.suspected, suspect)) who_.suspected(r, suspect);
@@ -152,6 +153,7 @@ void far_links::broken(rank_t who, const std::string& why) {
 
 void far_links::lose(rank_t who, const std::string& why) {
   if (std::exchange(peers_[who].lost, true)) return;
+  way_->sever(who);
   who_.broken(who, why);
 }
 

@@ -34,11 +34,11 @@ std::string process::way_to(rank_t other) {
   return links_.far() ? links_.far()->way().way_to(other) : std::string();
 }
 
-void process::tell_run_ends(pump_held pump) noexcept {
+void process::tell_run_ends() noexcept {
   far_links* far = links_.far();
   if (!far) return;
   const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
-  while (pump == pump_held::no && !mutex_.try_lock()) {
+  while (!mutex_.try_lock()) {
     if (std::chrono::steady_clock::now() > until) return;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -48,11 +48,14 @@ void process::tell_run_ends(pump_held pump) noexcept {
       if (setup_.nodes[r] != setup_.node) far->send(r, {&ends, 1});
     }
     far->flush();
-    while (!far->all_sent() && std::chrono::steady_clock::now() < until) far->anything_waits();
+    while (!far->all_sent() && std::chrono::steady_clock::now() < until) {
+      far->anything_waits();
+      far->publish(wake::all);
+    }
   } catch (const std::exception&) {
     // They find out by themselves.
   }
-  if (pump == pump_held::no) mutex_.unlock();
+  mutex_.unlock();
 }
 
 void process::far_hearer::suspected(rank_t peer, bool silent) {

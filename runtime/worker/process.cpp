@@ -211,6 +211,7 @@ bool process::end_tasks(deadline until, std::string& names) {
 
 void process::send_close() {
   turn at_the_pump(*this);
+  if (links_.far()) links_.far()->forgive_silence();
   std::byte close = static_cast<std::byte>(wire::message::close);
   for (rank_t r = 0; r < setup_.world_size; ++r) {
     if (r != setup_.rank) links_.send(r, {&close, 1});

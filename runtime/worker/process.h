@@ -29,8 +29,6 @@
 
 namespace rota::detail {
 
-enum class pump_held : bool { no, yes };
-
 // One rank of a session: agent, links and store, rank 0's scheduler, and the threads that drive them. One thread at a
 // time holds the pump (`mutex_`): it takes messages in, lets the machines decide and sends what they say. Whoever waits
 // takes the pump itself; see runtime/README.md for the threads. Public functions: any thread, unless they say
@@ -43,7 +41,7 @@ class process {
   void connect(std::unique_ptr<mpi::fabric> way, std::function<void(rank_t, const std::string&)> broken,
                std::function<void()> run_ends);
   // Rank 0, when it goes without the others: tells those of other nodes. Gives up after a moment.
-  void tell_run_ends(pump_held pump) noexcept;
+  void tell_run_ends() noexcept;
   void disconnect(std::chrono::steady_clock::time_point until);  // once all threads have ended
   void drive_fabric();               // between the end of the threads and disconnect(): others may still need it
   std::string way_to(rank_t other);  // of the fabric; empty on its own node

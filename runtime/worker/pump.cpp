@@ -92,6 +92,7 @@ void process::dispatch(rank_t from, bytes_view record) {
   if (type == wire::message::run_ends) return run_ends_();
   if (type == wire::message::lend) return transfers_.lend(from, base::cursor(record).get<wire::lend_head>());
   if (type == wire::message::close) {
+    if (links_.far()) links_.far()->forgive_silence();
     close_asked_.store(1);
     base::futex_wake(close_asked_, 1);
     return;

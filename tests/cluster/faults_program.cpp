@@ -36,6 +36,11 @@ struct sum {
   void compute_for(int milliseconds) { compute(milliseconds); }
 };
 
+struct late {
+  ~late() { std::this_thread::sleep_for(3s); }
+  int greet() { return 1; }
+};
+
 rota::options on_last() { return {.where = rota::on_rank(workers().back())}; }
 
 // Large values of the last rank are read one after the other, until one does not come.
@@ -96,6 +101,12 @@ int slow_reader(const std::string&) {
   return right ? 0 : 1;
 }
 
+// An actor of the last rank takes three seconds to end, in which its rank and the others have nothing to say.
+int late_end(const std::string&) {
+  auto lives = rota::actor<late>.with({.where = rota::on_rank(workers().back())})();
+  return lives.call<&late::greet>().get() - 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -107,15 +118,16 @@ int main(int argc, char** argv) {
     if (way == "transfer") return transfer(folder);
     if (way == "tasks") return tasks(folder);
     if (way == "slow_reader") return slow_reader(folder);
+    if (way == "late_end") return late_end(folder);
   } catch (const rota::rank_lost& lost) {
-    std::printf("rank_lost: %s\n", lost.what());
-    std::fflush(stdout);
     write_note(folder + "/lost");
+    std::printf("rank_lost: %s\n", lost.what());
     try {
       remote<add>(1, 2).get();
     } catch (const rota::rank_lost&) {
       std::puts("and again");
     }
+    std::fflush(stdout);
     return 3;
   }
   return 1;

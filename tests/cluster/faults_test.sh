@@ -9,14 +9,22 @@ begin() {
   submit "srun --mpi=pmix '$program' $2 '$notes' ${*:3}; echo status \$?" --nodes=3 "$1"
   await "$notes/reads"
 }
+await_line() {
+  for ((i = 0; i < 1000 * factor; ++i)); do
+    grep -qE "$2" "$work/$1" && return
+    sleep 0.01
+  done
+  expect_line "$@"
+}
 # expect_lost: the program on n1 gets rank_lost for the rank on n3, soon after this call.
 expect_lost() {
   local start=$EPOCHREALTIME
   await "$notes/lost" || show
   took=$(((${EPOCHREALTIME/./} - ${start/./}) / 1000))
   expect_within 6
+  await_line out "^and again$" # which srun brings
   expect_line out "^rank_lost: rank $1 \(n3, pid [0-9]+\) is lost to rank 0 \(n1\): "
-  expect_line out "^and again$"
+  await_line err "rota: error: rank $1 \(n3, pid [0-9]+\) is lost"
   expect_count err 1 "rota: error: rank $1 \(n3, pid [0-9]+\) is lost"
   expect_count out 0 "wrong bytes"
   on ctl scancel "$job" || true
@@ -74,6 +82,13 @@ await_job GONE
 took=$(((${EPOCHREALTIME/./} - ${start/./}) / 1000))
 expect_within 15
 expect_count out 0 "^status 0$"
+expect_nodes_clean
+
+fresh "a session ends for longer than a rank may be silent"
+run_on ctl srun -N3 --mpi=pmix "$program" late_end "$notes" --rota-suspect-after=0.5 --rota-lost-after=1
+expect_status 0
+expect_empty err
+[[ $took -gt 3000 ]] || say "it did not wait for the actor: $took ms"
 expect_nodes_clean
 
 fresh "a slow reader"

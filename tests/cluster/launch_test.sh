@@ -141,7 +141,7 @@ expect_count out 1 "btl_tcp_if_include=eth0\$"
 expect_count out 0 "btl_tcp_if_exclude"
 run_on ctl env UCX_NET_DEVICES=docker0 srun -N2 -n2 --mpi=pmix "$program"
 expect_failure # it was told so
-expect_line err "rota: error: .*nreachable"
+expect_line err "config_error: .*nreachable"
 expect_within 30
 expect_nodes_clean
 
