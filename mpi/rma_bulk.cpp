@@ -7,7 +7,7 @@ namespace rota::mpi {
 namespace {
 
 // Pieces, so that none holds up others for long; large ones, since a grant may wait for a look of the sender.
-constexpr std::size_t piece_bytes = std::size_t{8} << 20;
+constexpr std::size_t most_granted = std::size_t{8} << 20;
 
 }  // namespace
 
@@ -29,7 +29,7 @@ void rma_fabric::grant_pieces() {
     auto found = expected_.find(number);
     if (found == expected_.end() || found->second.failed) continue;
     expected& e = found->second;
-    const std::span<std::byte> piece = e.into.subspan(e.granted, std::min(piece_bytes, e.into.size() - e.granted));
+    const std::span<std::byte> piece = e.into.subspan(e.granted, std::min(most_granted, e.into.size() - e.granted));
     const int size = static_cast<int>(piece.size());
     peer& p = *peers_[e.from];
     const int rc = MPI_Irecv(piece.data(), size, MPI_BYTE, static_cast<int>(e.from), tag_piece + static_cast<int>(i),
