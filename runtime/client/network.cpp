@@ -57,11 +57,11 @@ std::string devices_of(const mpi::world& world) {
   return devices;
 }
 
-constexpr auto patience = std::chrono::seconds(15);  // with the first words between nodes
+constexpr auto longest_check = std::chrono::seconds(15);  // with the first words between nodes
 
 void check(const mpi::world& world, network& n) {
   gather(world, [&] {
-    mpi::check_fabric(*n.way, world, std::chrono::steady_clock::now() + patience);
+    mpi::check_fabric(*n.way, world, std::chrono::steady_clock::now() + longest_check);
     return std::string();
   });
 }
