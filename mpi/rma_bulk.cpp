@@ -111,7 +111,7 @@ void rma_fabric::settle(std::uint64_t number) {
   auto found = expected_.find(number);
   const expected& e = found->second;
   if (e.pending > 0 || (e.left > 0 && !e.failed)) return;
-  news_.push_back({.what = event::kind::received, .whole = e.left == 0, .peer = e.from, .number = number});
+  events_.received(number, e.left == 0);
   expected_.erase(found);
 }
 
@@ -120,9 +120,7 @@ void rma_fabric::settle(const bulk_key& key) {
   auto found = bulks_.find(key);
   const bulk& b = found->second;
   if (b.pending > 0 || (b.left > 0 && !b.failed)) return;
-  if (b.given) {
-    news_.push_back({.what = event::kind::sent, .whole = b.left == 0, .peer = key.first, .number = key.second});
-  }
+  if (b.given) events_.sent(key.second, b.left == 0);
   bulks_.erase(found);
 }
 

@@ -11,8 +11,6 @@
 namespace rota::mpi {
 namespace {
 
-constexpr std::size_t most_spares = 64, most_kept = std::size_t{256} << 10;
-
 std::vector<std::uint32_t> nodes_of(const world& w) {
   std::vector<std::uint32_t> nodes;
   for (const rank_facts& who : w.facts()) nodes.push_back(who.node);
@@ -94,14 +92,6 @@ void rma_fabric::fail(peer& p, int rc, const char* call) {
   }
 }
 
-base::buffer rma_fabric::spare() {
-  if (spares_.empty()) return {};
-  base::buffer empty = std::move(spares_.back());
-  spares_.pop_back();
-  empty.clear();
-  return empty;
-}
-
 void rma_fabric::send(rank_t to, base::buffer batch) {
   peer& p = *peers_[to];
   if (p.gone() || batch.empty()) return;
@@ -141,7 +131,7 @@ void rma_fabric::push_parts(peer& p) {
     p.unsent -= part.size();
     unsent_ -= part.size();
     if (part.size() < rest.size()) continue;
-    if (spares_.size() < most_spares && batch.size() <= most_kept) spares_.push_back(std::move(batch));
+    events_.keep(std::move(batch));
     p.batches.pop_front();
     p.begun = 0;
   }
@@ -176,7 +166,7 @@ bool rma_fabric::poll() {
   }
   if (any) watch_->active(base::now_ns());
   watch_->busy(transfers() > 0);
-  return !news_.empty();
+  return !events_.empty();
 }
 
 bool rma_fabric::hear(peer& p) {
@@ -202,32 +192,8 @@ void rma_fabric::part_came(peer& p, const frame_reader::frame& f) {
   if (p.coming.empty()) p.coming = spare();
   p.coming.append(f.body);
   if (f.head.last == 0) return;
-  news_.push_back({.what = event::kind::batch, .peer = p.rank, .bytes = std::move(p.coming)});
+  events_.batch(p.rank, std::move(p.coming));
   p.coming = {};
-}
-
-bool rma_fabric::take(listener& to) {
-  if (news_.empty()) return false;
-  while (!news_.empty()) {
-    event e = std::move(news_.front());
-    news_.pop_front();
-    switch (e.what) {
-      case event::kind::batch:
-        to.batch(e.peer, e.bytes.view());
-        if (spares_.size() < most_spares && e.bytes.size() <= most_kept) spares_.push_back(std::move(e.bytes));
-        break;
-      case event::kind::received:
-        to.received(e.number, e.whole);
-        break;
-      case event::kind::sent:
-        to.sent(e.number, e.whole);
-        break;
-      case event::kind::broken:
-        to.broken(e.peer, e.why);
-        break;
-    }
-  }
-  return true;
 }
 
 bool rma_fabric::arm() {
@@ -250,7 +216,7 @@ void rma_fabric::broke(rank_t who, const std::string& why) {
   p.batches.clear();
   p.state = way_out::none;
   std::erase(askers_, &p);
-  if (!leaving_) news_.push_back({.what = event::kind::broken, .peer = who, .why = why});
+  if (!leaving_) events_.broken(who, why);
   break_bulk(who);
 }
 

@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "mpi/fabric.h"
+#include "mpi/fabric_events.h"
 #include "mpi/rma_layout.h"
 #include "mpi/rma_ring.h"
 #include "mpi/rma_watch.h"
@@ -33,12 +33,12 @@ class rma_fabric final : public fabric {
   std::size_t unsent(rank_t to) const override { return peers_[to] ? peers_[to]->unsent : 0; }
   std::size_t unsent() const override { return unsent_ + (flush_asked_ ? 1 : 0); }
   void flush() override;
-  base::buffer spare() override;
+  base::buffer spare() override { return events_.spare(); }
   void expect(rank_t from, std::uint64_t number, std::span<std::byte> into) override;
   void send_bulk(rank_t to, std::uint64_t number, bytes_view bytes) override;
   std::size_t transfers() const override { return expected_.size() + bulks_.size(); }
   bool poll() override;
-  bool take(listener& to) override;
+  bool take(listener& to) override { return events_.take(to); }
   int event_fd() const override { return watch_->event_fd(); }
   bool arm() override;
   void sever(rank_t who) override { broke(who, {}); }
@@ -108,14 +108,6 @@ class rma_fabric final : public fabric {
     bulk_key key;
     std::size_t size;
   };
-  struct event {
-    enum class kind : std::uint8_t { batch, received, sent, broken } what;
-    bool whole = true;
-    rank_t peer = no_rank;
-    std::uint64_t number = 0;
-    base::buffer bytes = {};
-    std::string why = {};
-  };
 
   void open_window();
   void add_peer(rank_t r);
@@ -156,8 +148,7 @@ class rma_fabric final : public fabric {
   mpi_progress progress_;
   std::optional<rma_watch> watch_;
   std::vector<put_word> words_;
-  std::deque<event> news_;
-  std::vector<base::buffer> spares_;
+  fabric_events events_;
   std::unordered_map<std::uint64_t, expected> expected_;
   std::deque<std::uint64_t> to_grant_;  // of expected_, those of which not all was granted
   std::array<slot, 4> slots_;

@@ -109,7 +109,7 @@ void ucx_fabric::broke(rank_t to, const std::string& why) {
   if (std::exchange(p.broken, true)) return;
   if (p.ep != nullptr) to_close_.push_back(std::exchange(p.ep, nullptr));
   p.early.clear();
-  if (!leaving_) news_.push_back({.what = event::kind::broken, .peer = to, .why = why});
+  if (!leaving_) events_.broken(to, why);
   std::vector<std::uint64_t> over;
   for (auto& [number, e] : expected_) {
     if (e.from != to) continue;
@@ -117,19 +117,6 @@ void ucx_fabric::broke(rank_t to, const std::string& why) {
     over.push_back(number);
   }
   for (std::uint64_t number : over) settle(number);
-}
-
-base::buffer ucx_fabric::spare() {
-  if (spares_.empty()) return {};
-  base::buffer empty = std::move(spares_.back());
-  spares_.pop_back();
-  empty.clear();
-  return empty;
-}
-
-void ucx_fabric::keep(base::buffer used) {
-  constexpr std::size_t most_spares = 64, most_kept = std::size_t{256} << 10;
-  if (spares_.size() < most_spares && used.capacity() <= most_kept) spares_.push_back(std::move(used));
 }
 
 void ucx_fabric::send(rank_t to, base::buffer batch) {
@@ -154,7 +141,7 @@ void ucx_fabric::send(rank_t to, base::buffer batch) {
 void ucx_fabric::batch_sent(outgoing* out) {
   peers_[out->to].unsent -= out->bytes.size();
   unsent_ -= out->bytes.size();
-  keep(std::move(out->bytes));
+  events_.keep(std::move(out->bytes));
   delete out;
 }
 
@@ -206,7 +193,7 @@ void ucx_fabric::batch_came(const batch_header& header, base::buffer bytes) {
   }
   for (;;) {
     ++p.next_in;
-    news_.push_back({.what = event::kind::batch, .peer = header.from, .bytes = std::move(bytes)});
+    events_.batch(header.from, std::move(bytes));
     auto next = p.early.find(p.next_in);
     if (next == p.early.end()) return;
     bytes = std::move(next->second);
@@ -224,7 +211,7 @@ void ucx_fabric::settle(std::uint64_t number) {
   auto found = expected_.find(number);
   const expected& e = found->second;
   if (e.pending > 0 || (e.left > 0 && !e.failed)) return;
-  news_.push_back({.what = event::kind::received, .whole = !e.failed, .peer = e.from, .number = number});
+  events_.received(number, !e.failed);
   expected_.erase(found);
 }
 
@@ -265,7 +252,7 @@ void ucx_fabric::piece_came(std::uint64_t number, std::size_t size, bool whole) 
   --e.pending;
   if (whole) {
     e.left -= size;
-    news_.push_back({.what = event::kind::piece, .peer = e.from});
+    events_.heard(e.from);
   } else {
     e.failed = true;
   }
@@ -305,7 +292,7 @@ void ucx_fabric::push_pieces(std::uint64_t key) {
     if (request != nullptr) b.failed = true;
   }
   if (b.pending > 0 || (b.next < b.bytes.size() && !b.failed)) return;
-  news_.push_back({.what = event::kind::sent, .whole = !b.failed, .peer = b.to, .number = b.number});
+  events_.sent(b.number, !b.failed);
   bulks_.erase(key);
 }
 
@@ -327,34 +314,7 @@ bool ucx_fabric::poll() {
     const ucs_status_ptr_t request = ucp_ep_close_nbx(ep, &force);
     if (request != nullptr && !UCS_PTR_IS_ERR(request)) ucp_request_free(request);
   }
-  return !news_.empty();
-}
-
-bool ucx_fabric::take(listener& to) {
-  if (news_.empty()) return false;
-  while (!news_.empty()) {
-    event e = std::move(news_.front());
-    news_.pop_front();
-    switch (e.what) {
-      case event::kind::batch:
-        to.batch(e.peer, e.bytes.view());
-        keep(std::move(e.bytes));
-        break;
-      case event::kind::piece:
-        to.heard(e.peer);
-        break;
-      case event::kind::received:
-        to.received(e.number, e.whole);
-        break;
-      case event::kind::sent:
-        to.sent(e.number, e.whole);
-        break;
-      case event::kind::broken:
-        to.broken(e.peer, e.why);
-        break;
-    }
-  }
-  return true;
+  return !events_.empty();
 }
 
 void ucx_fabric::close(std::chrono::steady_clock::time_point until) {

@@ -2,11 +2,10 @@
 
 #include <ucp/api/ucp.h>
 
-#include <deque>
 #include <map>
 #include <unordered_map>
 
-#include "mpi/fabric.h"
+#include "mpi/fabric_events.h"
 
 namespace rota::mpi {
 
@@ -22,14 +21,14 @@ class ucx_fabric final : public fabric {
   std::size_t unsent(rank_t to) const override { return peers_[to].unsent; }
   std::size_t unsent() const override { return unsent_; }
   void flush() override;
-  base::buffer spare() override;
+  base::buffer spare() override { return events_.spare(); }
   void expect(rank_t from, std::uint64_t number, std::span<std::byte> into) override;
   void send_bulk(rank_t to, std::uint64_t number, bytes_view bytes) override;
   std::size_t transfers() const override { return expected_.size() + bulks_.size(); }
   bool poll() override;
-  bool take(listener& to) override;
+  bool take(listener& to) override { return events_.take(to); }
   int event_fd() const override { return event_fd_; }
-  bool arm() override { return news_.empty() && ucp_worker_arm(worker_) == UCS_OK; }
+  bool arm() override { return events_.empty() && ucp_worker_arm(worker_) == UCS_OK; }
   std::string way_to(rank_t to) override;
   void sever(rank_t from) override { broke(from, {}); }
   void close(std::chrono::steady_clock::time_point until) override;
@@ -92,17 +91,8 @@ class ucx_fabric final : public fabric {
     int pending = 0;
     bool failed = false;
   };
-  struct event {
-    enum class kind : std::uint8_t { batch, piece, received, sent, broken } what;
-    bool whole = true;
-    rank_t peer = no_rank;
-    std::uint64_t number = 0;
-    base::buffer bytes = {};
-    std::string why = {};
-  };
 
   ucp_ep_h endpoint(rank_t to);
-  void keep(base::buffer used);
   void broke(rank_t to, const std::string& why);
   void batch_came(const batch_header& header, base::buffer bytes);
   void batch_sent(outgoing* out);
@@ -123,8 +113,7 @@ class ucx_fabric final : public fabric {
   std::string address_;
   std::vector<peer> peers_;         // by rank
   std::vector<ucp_ep_h> to_close_;  // of broken peers; not from within a callback
-  std::deque<event> news_;
-  std::vector<base::buffer> spares_;
+  fabric_events events_;
   std::unordered_map<std::uint64_t, expected> expected_;  // by the receiver's number
   std::unordered_map<std::uint64_t, bulk> bulks_;         // by a key of our own
   std::uint64_t next_bulk_ = 0;
