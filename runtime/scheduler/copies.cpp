@@ -11,6 +11,7 @@ namespace rota::scheduler {
 namespace {
 
 constexpr std::uint32_t fetches_at_once = 2;  // from one copy of a value
+constexpr std::uint8_t most_breaks = 3;       // then its readers fail
 
 }  // namespace
 
@@ -55,8 +56,8 @@ void scheduler::want_copy(index e, rank_t to, std::uint32_t count) {
   if (fresh) start_fetches(e);
 }
 
-// Each copy that is complete serves as many fetches as it may, those that serve least first. The value stays until the
-// answer: what is being read must not be freed.
+// Each copy that is complete serves as many fetches as it may, those that serve least first. One that could not be read
+// is read again only where there is no other. The value stays until the answer: what is being read must not be freed.
 void scheduler::start_fetches(index e) {
   struct source {
     rank_t rank;
@@ -69,6 +70,7 @@ void scheduler::start_fetches(index e) {
   for (node_copy& c : copies.all) {
     if (c.complete) open.push_back({c.rank, c.place, &c.serves});
   }
+  const bool single = open.size() == 1;
   std::erase_if(open, [](const source& s) { return *s.serves >= fetches_at_once; });
   std::stable_sort(open.begin(), open.end(), [](const source& a, const source& b) { return *a.serves < *b.serves; });
   std::size_t first = 0;
@@ -76,7 +78,7 @@ void scheduler::start_fetches(index e) {
     if (first == open.size()) break;
     if (next.complete || next.source != no_rank) continue;
     const auto from = open.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto found = std::find_if(from, open.end(), [&](const source& s) { return s.rank != next.avoid; });
+    const auto found = std::find_if(from, open.end(), [&](const source& s) { return single || s.rank != next.avoid; });
     if (found == open.end()) continue;
     std::rotate(from, found, found + 1);
     const source best = open[first++];
@@ -105,19 +107,25 @@ void scheduler::on_fetched(rank_t from, bytes_view record) {
   const auto lender = std::find_if(copies.all.begin(), copies.all.end(),
                                    [&](const node_copy& c) { return c.complete && c.rank == source; });
   --(lender != copies.all.end() ? lender->serves : copies.owner_serves);
-  if (head.outcome == wire::fetch_outcome::broken) {
+  const auto give_up = [&](wire::failure_kind kind, std::string what) {
+    std::erase_if(copies.all, [&](const node_copy& c) { return c.rank == from; });
+    const base::buffer why = wire::encode({kind, std::move(what), {}});
+    for (wire::serve to : waiting) send_this(to.rank, e, to.count, wire::failed_value(why.view()));
+  };
+  const std::uint64_t size = value_of(entries_[e]).size;
+  if (head.outcome == wire::fetch_outcome::no_room) {
+    give_up(wire::failure_kind::out_of_memory,
+            fmt::format("rank {} ({}) had no room in its node's store for a copy of {} bytes; raise --rota-store or "
+                        "let go of refs",
+                        from, ranks_[from].host, size));
+  } else if (head.outcome == wire::fetch_outcome::broken && ++made->breaks == most_breaks) {
+    give_up(wire::failure_kind::object_lost,
+            fmt::format("rank {} ({}) could not read a value of {} bytes from rank {} ({}): {} transfers "
+                        "broke; check the network between the two",
+                        from, ranks_[from].host, size, source, ranks_[source].host, most_breaks));
+  } else if (head.outcome == wire::fetch_outcome::broken) {
     made->avoid = source;
     made->waiting = std::move(waiting);
-  } else if (head.outcome == wire::fetch_outcome::no_room) {
-    std::erase_if(copies.all, [&](const node_copy& c) { return c.rank == from; });
-    base::buffer why = wire::encode(
-        {wire::failure_kind::out_of_memory,
-         fmt::format(
-             "rank {} ({}) had no room in its node's store for a copy of {} bytes; raise --rota-store or let go "
-             "of refs",
-             from, ranks_[from].host, value_of(entries_[e]).size),
-         {}});
-    for (wire::serve to : waiting) send_this(to.rank, e, to.count, wire::failed_value(why.view()));
   } else {
     made->complete = true;
     made->place = head.place;

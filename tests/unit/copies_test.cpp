@@ -164,6 +164,64 @@ TEST_F(copies, that_find_no_room_fail_their_readers_only) {
   EXPECT_EQ(out_.take(wire::message::value).size(), 1u);
 }
 
+TEST_F(copies, that_break_are_fetched_again_from_the_only_source) {
+  pull(3);
+  get(3, fetched(a_, 0, wire::fetch_outcome::broken));
+  get(3, fetched(a_, 0, wire::fetch_outcome::broken));
+  const auto fetches = out_.take(wire::message::fetch);
+  ASSERT_EQ(fetches.size(), 3u);
+  for (const letter& l : fetches) {
+    EXPECT_EQ(l.to, 3u);
+    EXPECT_EQ(l.head<wire::fetch_head>().from, 1u);
+  }
+  get(3, fetched(a_, 300));
+  const auto values = out_.take(wire::message::value);
+  ASSERT_EQ(values.size(), 1u);
+  EXPECT_EQ(carried(values[0], before_value).place, 300u);
+}
+
+TEST_F(copies, that_break_are_fetched_from_another_source_if_there_is_one) {
+  pull(3);
+  get(3, fetched(a_, 300));
+  pull(5);
+  std::vector<letter> fetches = out_.take(wire::message::fetch);
+  ASSERT_EQ(fetches.size(), 2u);
+  const rank_t first = fetches[1].head<wire::fetch_head>().from;
+  const rank_t other = first == 1 ? 3 : 1;
+  for (const rank_t next : {other, first}) {
+    get(5, fetched(a_, 0, wire::fetch_outcome::broken));
+    fetches = out_.take(wire::message::fetch);
+    ASSERT_EQ(fetches.size(), 1u);
+    EXPECT_EQ(fetches[0].head<wire::fetch_head>().from, next);
+  }
+}
+
+TEST_F(copies, that_break_three_times_fail_their_readers_only) {
+  pull(3);
+  pull(4);
+  task_on(4, make_id(0, 1));
+  pull(5);
+  for (int i = 0; i < 3; ++i) {
+    out_.take();
+    get(3, fetched(a_, 0, wire::fetch_outcome::broken));
+  }
+  std::map<rank_t, std::uint32_t> deliveries;
+  for (const letter& l : out_.take()) {
+    ASSERT_EQ(l.type(), wire::message::value) << "and no further fetch";
+    const wire::value_view v = carried(l, before_value);
+    EXPECT_EQ(failure_in(v), wire::failure_kind::object_lost);
+    const std::string what = wire::decode_failure(v.data).what;
+    EXPECT_NE(what.find("rank 3 (host2)"), std::string::npos) << what;
+    EXPECT_NE(what.find("from rank 1 (host1)"), std::string::npos) << what;
+    deliveries[l.to] += l.head<wire::value_head>().count;
+  }
+  EXPECT_EQ(deliveries, (std::map<rank_t, std::uint32_t>{{3, 0}, {4, 1}}));
+  get(5, fetched(a_, 500));
+  EXPECT_EQ(out_.take(wire::message::value).size(), 1u);
+  pull(3);
+  EXPECT_EQ(out_.take(wire::message::fetch).size(), 1u) << "who asks later tries anew";
+}
+
 TEST_F(copies, are_made_of_what_is_asked_for_only) {
   const object_id task = make_id(0, 1);
   wire::spawned_head with;

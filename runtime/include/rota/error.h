@@ -68,7 +68,7 @@ class rank_lost : public error {
   using error::error;
 };
 
-// No copy of the object is left and it cannot be rebuilt.
+// No copy of the object is left, or none can be read from the node that wants it, and it cannot be rebuilt.
 class object_lost : public error {
  public:
   using error::error;
