@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint32_t fetches_at_once = 2;  // from one copy of a value
 constexpr std::uint8_t most_breaks = 3;       // then its readers fail
+constexpr std::size_t copies_looked_at = 8;   // when a task is placed
 
 }  // namespace
 
@@ -151,7 +152,8 @@ void scheduler::free_place(rank_t owner, std::uint64_t place) {
   out_.send(owner, wire::as_bytes(head));
 }
 
-// The node that holds most bytes of the arguments of a task; nullopt where all is small.
+// The node that holds most bytes of a task's arguments; nullopt where all is small. Looks at an argument's own place
+// and its first few copies: what has more lies nearly everywhere, and each task that reads it would pay for the walk.
 std::optional<std::uint32_t> scheduler::node_of_arguments(index task) {
   std::vector<std::pair<std::uint32_t, std::uint64_t>> held;
   for (index a = entries_[task].arguments; a; a = edges_[a].next_argument) {
@@ -167,8 +169,9 @@ std::optional<std::uint32_t> scheduler::node_of_arguments(index task) {
     add(ranks_[v.owner].node);
     auto copies = copies_.find(edges_[a].object);
     if (copies == copies_.end()) continue;
-    for (const node_copy& c : copies->second.all) {
-      if (c.complete) add(ranks_[c.rank].node);
+    const std::vector<node_copy>& all = copies->second.all;
+    for (std::size_t i = 0; i < std::min(all.size(), copies_looked_at); ++i) {
+      if (all[i].complete) add(ranks_[all[i].rank].node);
     }
   }
   auto most =

@@ -90,7 +90,7 @@ load_order& scheduler::by_load() {
   for (rank_t rank : load_changed_) {
     rank_state& r = ranks_[rank];
     r.load_changed = false;
-    order_.move(rank, r.outstanding - std::min(r.blocked, r.outstanding));
+    order_.move(rank, r.load());
   }
   load_changed_.clear();
   return order_;
@@ -217,7 +217,7 @@ index scheduler::next_for(rank_t rank) const {
 void scheduler::ask_recall(rank_t victim) {
   rank_state& v = ranks_[victim];
   auto slots = static_cast<std::uint32_t>(v.total.cpus / wire::resources::unit);
-  std::uint32_t busy = v.outstanding - std::min(v.blocked, v.outstanding);
+  std::uint32_t busy = v.load();
   if (v.recalling || busy <= std::max(slots, 1u)) return;
   if (v.recall_pause > 0) {
     --v.recall_pause;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <set>
 #include <string>
@@ -52,7 +53,16 @@ struct rank_state {
   wire::resources total;
   std::string host;
   std::vector<std::uint32_t> pinned;  // lanes of its own with tasks, by priority
+
+  std::uint32_t load() const { return outstanding - std::min(blocked, outstanding); }
 };
+
+// The ranks of a node that are handed tasks, also those that are lost.
+struct node_ranks {
+  std::vector<rank_t> all;
+  std::size_t next = 0;  // where a search begins
+};
+
 struct loss {
   rank_t rank;
   std::set<rank_t> awaited;  // survivors that have not answered

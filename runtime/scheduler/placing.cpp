@@ -1,5 +1,5 @@
-// Which task goes to which rank. Every choice is by lane (tasks that are alike) and by load order, never by a walk over
-// tasks; a walk over ranks is bounded by `probes`.
+// Which task goes to which rank. Every choice is by lane (tasks that are alike) and by load order or node, never by a
+// walk over tasks; a walk over ranks is bounded by `probes`.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,7 +28,10 @@ void scheduler::join(rank_t rank, rank_offer offer) {
   r.host = std::move(offer.host);
   r.total = r.room = std::move(offer.total);
   r.deep = depth(r);
-  if (r.total.cpus > 0) order_.add(rank, 0);
+  if (r.total.cpus > 0) {
+    order_.add(rank, 0);
+    nodes_[r.node].all.push_back(rank);
+  }
   for (std::uint32_t i = 1; i < lanes_.size(); ++i) lanes_[i].possible = ever_feasible(lanes_[i]);
   refill(rank);
   settle();
@@ -236,6 +239,22 @@ rank_t scheduler::place_of_near(const entry& task) const {
   return value.kind == wire::value_kind::placed ? value.owner : object.rank;
 }
 
+// Of the ranks of a node with room, the one with the least load: of `probes` that follow on the last that was taken.
+std::optional<rank_t> scheduler::choose_on(std::uint32_t node, const lane& l, bool ripe) {
+  node_ranks& there = nodes_[node];
+  const std::size_t first = there.next, count = std::min<std::size_t>(there.all.size(), probes);
+  std::optional<rank_t> found;
+  for (std::size_t i = first; i < first + count; ++i) {
+    const rank_t rank = there.all[i % there.all.size()];
+    if (!has_room(l, rank, ripe) || (found && ranks_[rank].load() >= ranks_[*found].load())) continue;
+    found = rank;
+    there.next = (i + 1) % there.all.size();
+    if (ranks_[rank].load() == 0) break;
+  }
+  if (!found && count > 0) there.next = (first + count) % there.all.size();
+  return found;
+}
+
 std::optional<rank_t> scheduler::choose(index e, const lane& l) {
   bool ripe = entries_[e].unmet == 0;
   if (l.where == wire::where_kind::on_rank) {
@@ -256,17 +275,10 @@ std::optional<rank_t> scheduler::choose(index e, const lane& l) {
       break;
     }
   }
-  std::optional<rank_t> found;
   if (std::optional<std::uint32_t> node; several_nodes_ && ripe && (node = node_of_arguments(e))) {
-    by_load().from_least(
-        [&](rank_t rank) {
-          if (ranks_[rank].node != *node || !has_room(l, rank, ripe)) return false;
-          found = rank;
-          return true;
-        },
-        probes);
-    if (found) return found;
+    if (std::optional<rank_t> there = choose_on(*node, l, ripe)) return there;
   }
+  std::optional<rank_t> found;
   by_load().from_least(
       [&](rank_t rank) {
         if (!has_room(l, rank, ripe)) return false;

@@ -104,10 +104,11 @@ class scheduler {
   void settle();  // works off ready_ and handed_ until nothing follows from anything
   void place(index e);
   std::optional<rank_t> choose(index e, const lane& l);
+  std::optional<rank_t> choose_on(std::uint32_t node, const lane& l, bool ripe);
   rank_t place_of_near(const entry& task) const;
   bool has_room(const lane& l, rank_t rank, bool ripe) const;
   static bool has_simple_room(const rank_state& r, bool ripe) {
-    if (r.outstanding - std::min(r.blocked, r.outstanding) < r.deep) return true;
+    if (r.load() < r.deep) return true;
     const std::uint32_t idle = r.blocked + r.waiting;
     return ripe && std::int64_t{r.outstanding - std::min(idle, r.outstanding)} * wire::resources::unit < r.total.cpus;
   }
@@ -193,6 +194,7 @@ class scheduler {
   std::unordered_map<object_id, std::vector<rank_t>> where_asked_;            // who waits to hear where an actor is
   std::unordered_map<object_id, std::pair<wire::failure, rank_t>> dead_;      // why an actor died, and where it lived
   std::unordered_map<index, value_copies> copies_;
+  std::unordered_map<std::uint32_t, node_ranks> nodes_;
   bool several_nodes_ = false;
   std::vector<index> ready_;
   std::vector<index> handed_;

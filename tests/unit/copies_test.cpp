@@ -242,6 +242,35 @@ TEST_F(copies, draw_tasks_to_the_node_that_has_the_bytes) {
   for (const letter& l : out_.take(wire::message::assign)) EXPECT_TRUE(l.to == 1 || l.to == 2) << l.to;
 }
 
+TEST_F(copies, draw_tasks_to_a_node_behind_many_others) {
+  for (rank_t r = 21; r <= 120; ++r) join(r, 11, 1);
+  join(121, 12, 1);
+  join(122, 12, 1);
+  const object_id last = make_id(121, 1);
+  get(121, published(last, placed(121, 7)));
+  out_.take();
+  for (std::uint64_t i = 1; i <= 2; ++i) get(0, spawned(make_id(0, i), {last}));
+  std::set<rank_t> chosen;
+  for (const letter& l : out_.take(wire::message::assign)) chosen.insert(l.to);
+  EXPECT_EQ(chosen, (std::set<rank_t>{121, 122}));
+}
+
+TEST_F(copies, draw_tasks_to_all_ranks_of_a_large_node) {
+  for (rank_t r = 21; r <= 120; ++r) join(r, 11, 1);
+  const object_id large = make_id(21, 1);
+  get(21, published(large, placed(21, 7)));
+  out_.take();
+  for (int round = 0; round < 2; ++round) {
+    std::set<rank_t> chosen;
+    for (std::uint64_t i = 1; i <= 100; ++i) {
+      get(0, spawned(make_id(0, static_cast<std::uint64_t>(round) * 100 + i), {large}));
+    }
+    for (const letter& l : out_.take(wire::message::assign)) chosen.insert(l.to);
+    EXPECT_EQ(chosen.size(), 100u);
+    EXPECT_EQ(*chosen.begin(), 21u);
+  }
+}
+
 // -- the rank's side
 // ---------------------------------------------------------------------------------------------------
 
