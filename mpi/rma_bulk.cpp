@@ -87,7 +87,10 @@ bool rma_fabric::poll_pieces() {
     expected& e = expected_.find(s.number)->second;
     --e.pending;
     if (rc != MPI_SUCCESS) fail(*peers_[e.from], rc, "MPI_Irecv");
-    if (rc == MPI_SUCCESS && !e.failed) e.left -= s.size;  // what was cancelled counts as failed
+    if (rc == MPI_SUCCESS && !e.failed) {  // what was cancelled counts as failed
+      e.left -= s.size;
+      events_.heard(e.from);
+    }
     settle(s.number);
   }
   std::erase_if(sending_, [&](sending& s) {

@@ -18,11 +18,12 @@ namespace {
 using namespace rota;
 using clock_type = std::chrono::steady_clock;
 
-constexpr std::size_t transfer_bytes = 20'000'000;  // three pieces
+constexpr std::size_t transfer_bytes = 20'000'000, transfer_pieces = 3;
 
 struct traffic final : mpi::fabric::listener {
   std::map<rank_t, std::uint64_t> came;
   std::map<std::uint64_t, bool> transferred;
+  std::map<rank_t, std::size_t> pieces;
   std::size_t sent_whole = 0;
 
   void batch(rank_t from, bytes_view bytes) override {
@@ -34,6 +35,7 @@ struct traffic final : mpi::fabric::listener {
     }
   }
   void received(std::uint64_t number, bool whole) override { transferred[number] = whole; }
+  void heard(rank_t from) override { ++pieces[from]; }
   void sent(std::uint64_t, bool whole) override { sent_whole += whole ? 1 : 0; }
   void broken(rank_t peer, const std::string& why) override {
     throw std::runtime_error("lost rank " + std::to_string(peer) + ": " + why);
@@ -98,6 +100,7 @@ void run(const mpi::world& world, std::size_t rings, std::uint64_t rounds) {
   };
   while (!all_here()) patient.wait(*way, heard);
   for (rank_t r : far) {
+    if (heard.pieces[r] != transfer_pieces) throw std::logic_error("a piece came without a word of its sender");
     for (std::byte b : into[r]) {
       if (b != static_cast<std::byte>(r) || !heard.transferred[r]) throw std::logic_error("a transfer is damaged");
     }
