@@ -79,6 +79,8 @@ bool parameter_file_names(std::string_view word) {
 
 }  // namespace
 
+std::string device_of(const std::string& label) { return label.substr(0, label.find(':')); }
+
 bool is_inner_bridge(const fs::path& device) {
   std::error_code none;
   if (!fs::exists(device / "bridge", none)) return false;
@@ -113,8 +115,8 @@ std::vector<interface> interfaces_here() {
     const bool usable = (one->ifa_flags & IFF_UP) != 0 && (one->ifa_flags & IFF_LOOPBACK) == 0;
     if (!usable || one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
     const auto* address = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
-    list.push_back(
-        {one->ifa_name, ntohl(address->sin_addr.s_addr), is_inner_bridge(fs::path("/sys/class/net") / one->ifa_name)});
+    const std::string device = device_of(one->ifa_name);
+    list.push_back({device, ntohl(address->sin_addr.s_addr), is_inner_bridge(fs::path("/sys/class/net") / device)});
   }
   return list;
 }

@@ -7,13 +7,16 @@
 
 namespace rota::mpi {
 
-// A network interface of this host that is up and has an IPv4 address.
+// An IPv4 address of a network interface of this host that is up.
 struct interface {
-  std::string name;
+  std::string name;           // of the device
   std::uint32_t address = 0;  // host byte order
   bool bridge = false;        // an inner one, see is_inner_bridge
   friend bool operator==(const interface&, const interface&) = default;
 };
+
+// The device that has an address with this label, which the kernel gives as the interface's name: eth0 for eth0:1.
+std::string device_of(const std::string& label);
 
 // Is the device (/sys/class/net/docker0) a switch in software that connects containers or virtual machines of this host
 // with each other, and has no device that leads out of it? A bridge over a network card, a bond or a VLAN is none.

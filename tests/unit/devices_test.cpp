@@ -48,6 +48,11 @@ TEST_F(devices, a_bridge_that_leads_out_is_a_network) {
   }
 }
 
+TEST(addresses, with_a_label_of_their_own_belong_to_the_device) {
+  for (const char* label : {"eth0", "eth0:1", "eth0:data"}) EXPECT_EQ(rota::mpi::device_of(label), "eth0");
+  EXPECT_EQ(rota::mpi::device_of("eth0.7:1"), "eth0.7");
+}
+
 TEST(mpi_and_bridges, what_somebody_said_holds) {
   for (const char* variable : {"OMPI_MCA_btl_tcp_if_include", "OMPI_MCA_btl_tcp_if_exclude"}) {
     setenv(variable, "eth7", 1);
