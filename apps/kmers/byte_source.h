@@ -7,17 +7,14 @@
 #include <cstdio>
 #include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "apps/common/program.h"
+
 namespace kmers {
 
-// What the user gave cannot be used: a file, a flag. what() is one line that names it and the cause.
-class input_error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using common::input_error;
 
 // The bytes of one file, unpacked when it is gzip (also of several members, as bgzip writes). Memory does not grow with
 // the file. One thread. Every error is an input_error that names the file: a truncated or damaged member, and bytes

@@ -2,10 +2,7 @@
 
 #include <rota/rota.h>
 
-#include <cstdio>
-#include <exception>
-
-#include "apps/kmers/byte_source.h"
+#include "apps/common/program.h"
 #include "apps/kmers/count.h"
 #include "apps/kmers/hdf5_table.h"
 #include "apps/kmers/options.h"
@@ -30,19 +27,8 @@ void run_program(const kmers::options& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr int failed = 1;
-  constexpr int bad_input = 2;
-  try {
+  return common::run("kmers", [&] {
     const auto session = rota::init(argc, argv);  // takes the --rota- flags; ranks other than 0 serve in here
     if (const auto chosen = kmers::parse_options(argc, argv)) run_program(*chosen);
-  } catch (const kmers::input_error& error) {
-    std::fprintf(stderr, "kmers: %s\n", error.what());
-    return bad_input;
-  } catch (const rota::config_error& error) {
-    std::fprintf(stderr, "kmers: %s\n", error.what());
-    return bad_input;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "kmers: %s\n", error.what());
-    return failed;
-  }
+  });
 }

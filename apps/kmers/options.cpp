@@ -2,9 +2,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 
+#include "apps/common/program.h"
 #include "apps/kmers/kmer.h"
 #include "apps/kmers/output_file.h"
 #include "apps/kmers/sequence_reader.h"
@@ -42,14 +42,7 @@ std::optional<options> parse_options(int argc, char** argv) {
                  "write all k-mers and their counts here, in order: tab separated, or as HDF5 where it ends in .h5");
   app.add_option("--top", chosen.top, "how many of the most frequent k-mers to print")->capture_default_str();
   app.add_option("FILE", chosen.files, "FASTA or FASTQ")->required();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    std::fputs(app.help().c_str(), stdout);
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    throw input_error(std::string(error.what()) + " (--help lists the options)");
-  }
+  if (!common::parse(app, argc, argv)) return std::nullopt;
   chosen.chunk = chunk;
   check(chosen);
   return chosen;

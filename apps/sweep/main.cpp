@@ -7,9 +7,9 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <numeric>
 
+#include "apps/common/program.h"
 #include "apps/sweep/options.h"
 #include "apps/sweep/results.h"
 #include "apps/sweep/samples.h"
@@ -82,19 +82,8 @@ void run_program(const sweep::options& chosen) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  constexpr int failed = 1;
-  constexpr int bad_input = 2;
-  try {
+  return common::run("sweep", [&] {
     const auto session = rota::init(argc, argv);  // takes the --rota- flags; ranks other than 0 serve in here
     if (const auto chosen = sweep::parse_options(argc, argv)) run_program(*chosen);
-  } catch (const sweep::input_error& error) {
-    std::fprintf(stderr, "sweep: %s\n", error.what());
-    return bad_input;
-  } catch (const rota::config_error& error) {
-    std::fprintf(stderr, "sweep: %s\n", error.what());
-    return bad_input;
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "sweep: %s\n", error.what());
-    return failed;
-  }
+  });
 }

@@ -1,9 +1,8 @@
 #include "apps/sweep/options.h"
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 
-#include "apps/sweep/samples.h"
+#include "apps/common/program.h"
 
 namespace sweep {
 
@@ -29,14 +28,7 @@ std::optional<options> parse_options(int argc, char** argv) {
   app.add_option("--folds", chosen.folds, "of the cross-validation")->check(CLI::Range(2, 1000))->capture_default_str();
   app.add_option("--out", chosen.out, "write the results here too, as HDF5");
   app.add_option("FILE", chosen.file, "rows of integers, the last one the label: .csv or .csv.gz")->required();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp&) {
-    std::fputs(app.help().c_str(), stdout);
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    throw input_error(std::string(error.what()) + " (--help lists the options)");
-  }
+  if (!common::parse(app, argc, argv)) return std::nullopt;
   for (const std::int32_t k : neighbours) {
     for (const std::int32_t norm : norms) {
       for (const std::string& name : weights) {

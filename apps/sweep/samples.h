@@ -2,17 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "apps/common/program.h"
+
 namespace sweep {
 
-// What the user gave cannot be used. what() is one line that names it and the cause.
-class input_error : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using common::input_error;
 
 // Labelled samples, row by row: `columns` integers, the last of which is the label.
 struct samples {
