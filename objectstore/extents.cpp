@@ -21,13 +21,20 @@ void extent_table::demand(rank_t owner, run extents, const char* call) const {
                          std::to_string(extents.count) + " of a pool of " + std::to_string(size()) + " " + of);
 }
 
-std::optional<run> extent_table::grant(rank_t owner, std::uint32_t count) {
+std::optional<run> extent_table::grant(rank_t owner, std::uint32_t count, side from) {
   if (count == 0 || owner == no_rank) throw std::logic_error("extent_table::grant: no extents or no owner asked for");
   if (count > free_) return std::nullopt;
-  const auto found =
-      std::find_if(free_runs_.begin(), free_runs_.end(), [&](const auto& each) { return each.second >= count; });
-  if (found == free_runs_.end()) return std::nullopt;
-  const run granted{found->first, count};
+  const auto fits = [&](const auto& each) { return each.second >= count; };
+  run granted{0, count};
+  if (from == side::low) {
+    const auto found = std::find_if(free_runs_.begin(), free_runs_.end(), fits);
+    if (found == free_runs_.end()) return std::nullopt;
+    granted.first = found->first;
+  } else {
+    const auto found = std::find_if(free_runs_.rbegin(), free_runs_.rend(), fits);
+    if (found == free_runs_.rend()) return std::nullopt;
+    granted.first = found->first + found->second - count;
+  }
   claim(owner, granted);
   return granted;
 }

@@ -35,9 +35,10 @@ class extent_table {
   // A pool of `extents` extents, all free.
   explicit extent_table(std::uint32_t extents);
 
-  // Gives `owner` the lowest `count` neighbouring free extents; nullopt when no free run is that long.
+  // Gives `owner` the lowest `count` neighbouring free extents, or the highest; nullopt when no free run is that long.
   // REQUIRES: count > 0, owner != no_rank.
-  std::optional<run> grant(rank_t owner, std::uint32_t count);
+  enum class side : std::uint8_t { low, high };
+  std::optional<run> grant(rank_t owner, std::uint32_t count, side from = side::low);
 
   // Records that `owner` already holds `held`. REQUIRES: all of it is free.
   void claim(rank_t owner, run held);

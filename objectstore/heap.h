@@ -44,6 +44,9 @@ class heap {
   // Granted and populated by the caller. Joins its neighbours: an object may lie across two grants.
   void add(run granted);
 
+  // Granted, but not for objects, or no longer: only the ledger knows.
+  void keep_aside(run extents, bool kept) { write_ledger(extents, kept); }
+
   // Takes wholly free extents out of the heap, except for keep_bytes of them (rounded up to extents), and returns
   // them for give_back, ascending. The caller releases their pages. Shortest free stretches go first: what stays warm
   // is the longest one, ready for the next large object. O(1) when nothing is to go.

@@ -85,6 +85,18 @@ TEST(extents, contradiction_throws_and_changes_nothing) {
   EXPECT_EQ(table.of(2), (std::vector<run>{{2, 2}}));
 }
 
+TEST(extents, grants_highest_run_where_asked) {
+  extent_table table(10);
+  using side = extent_table::side;
+  EXPECT_EQ(table.grant(1, 1, side::high), (run{9, 1}));
+  EXPECT_EQ(table.grant(2, 2, side::high), (run{7, 2}));
+  EXPECT_EQ(table.grant(3, 3), (run{0, 3}));
+  table.give_back(1, {9, 1});
+  EXPECT_EQ(table.grant(3, 2, side::high), (run{5, 2}));
+  EXPECT_EQ(table.grant(3, 3, side::high), std::nullopt);
+  EXPECT_EQ(table.grant(3, 1, side::high), (run{9, 1}));
+}
+
 TEST(extents, ledger_bits_are_runs) {
   std::array<std::byte, 3> ledger{std::byte{0b1000'0110}, std::byte{0b0000'0001}, std::byte{0b1111'0000}};
   EXPECT_EQ(runs_in(ledger, 22), (std::vector<run>{{1, 2}, {7, 2}, {20, 2}}));

@@ -1,0 +1,388 @@
+#include "objectstore/values.h"
+
+#include <algorithm>
+#include <functional>
+#include <new>
+#include <stdexcept>
+
+#include "runtime/base/pages.h"
+
+namespace rota::objectstore {
+namespace {
+
+constexpr std::size_t cells_at_once = 8;  // a cache line
+constexpr std::size_t page_bytes = 4096;
+constexpr std::uint64_t populated_at_once = std::uint64_t{64} << 10;
+
+}  // namespace
+
+// A cell for each 512 bytes of the pool, which is enough until eight times what is in memory is on disk, where values
+// are of 4 KiB; and never less than a page.
+std::size_t values::books_for(std::size_t pool_bytes, std::size_t ranks) {
+  return std::max(page_bytes, pool_bytes / 512 * sizeof(cell) / ranks / page_bytes * page_bytes);
+}
+
+values::values(const node_memory& memory, std::size_t self, std::span<std::byte> ledger, books own)
+    : memory_(memory), board_(*memory.boards[self]), heap_(memory.pool, ledger) {
+  areas_.resize(2);
+  for (std::size_t i = board::cells_here; i-- > 0;) areas_[0].free.push_back(node_memory::place_on_board(self, i));
+  areas_[1].next = areas_[1].populated = own.start;
+  areas_[1].end = own.start + own.bytes;
+}
+
+values::record& values::known(std::uint64_t place, const char* call) {
+  auto found = by_place_.find(place);
+  if (found != by_place_.end()) return records_[found->second];
+  throw std::logic_error(std::string("values::") + call + ": there is no value at this place");
+}
+
+// -- cells ------------------------------------------------------------------------------------------------------------
+
+// An area with so many bytes that nobody has used yet.
+values::area* values::find_in_books(std::size_t bytes) {
+  for (area& a : areas_) {
+    if (a.end - a.next < bytes) continue;
+    if (a.next + bytes <= a.populated) return &a;
+    const std::uint64_t more = std::min(std::max<std::uint64_t>(bytes, populated_at_once), a.end - a.populated);
+    if (base::populate(memory_.pool.data() + a.populated, more)) {
+      a.populated += more;
+      return &a;
+    }
+    a.end = a.next;  // the machine has no memory for it
+  }
+  return nullptr;
+}
+
+values::area* values::with_cell() {
+  for (area& a : areas_) {
+    if (!a.free.empty()) return &a;
+  }
+  area* a = find_in_books(cells_at_once * sizeof(cell));
+  if (a == nullptr) return nullptr;
+  for (std::size_t i = cells_at_once; i-- > 0;) {
+    const std::uint64_t place = a->next + i * sizeof(cell);
+    new (memory_.pool.data() + place) cell(0);
+    a->free.push_back(place);
+  }
+  a->next += cells_at_once * sizeof(cell);
+  return a;
+}
+
+bool values::lacks_cells() { return with_cell() == nullptr; }
+
+void values::add_books(run granted) {
+  heap_.keep_aside(granted, true);
+  const std::uint64_t start = std::uint64_t{granted.first} * extent_bytes;
+  area& a = areas_.emplace_back();
+  a.extents = granted;
+  a.next = start;
+  a.end = a.populated = start + std::uint64_t{granted.count} * extent_bytes;
+}
+
+std::optional<std::uint64_t> values::take_for_pins(std::size_t bytes) {
+  area* a = find_in_books(bytes);
+  if (a == nullptr) return std::nullopt;
+  a->pins = true;
+  return std::exchange(a->next, a->next + (bytes + 63) / 64 * 64);
+}
+
+void values::drop_cell(std::uint64_t place) {
+  memory_.at(place).store(0);
+  const auto holds = [&](const area& a) {
+    return place / extent_bytes >= a.extents.first && place / extent_bytes < a.extents.first + a.extents.count;
+  };
+  auto of = areas_.begin();
+  if ((place & 1) == 0) of = place >= memory_.pool.size() ? of + 1 : std::find_if(of + 2, areas_.end(), holds);
+  of->free.push_back(place);
+  if (--of->live > 0 || of->extents.count == 0 || of->pins) return;
+  heap_.keep_aside(of->extents, false);
+  idle_books_.push_back(of->extents);
+  areas_.erase(of);
+}
+
+// -- making and freeing -----------------------------------------------------------------------------------------------
+
+std::optional<values::room> values::reserve(std::size_t bytes) {
+  area* cells = with_cell();
+  if (cells == nullptr) return std::nullopt;
+  const std::optional<std::size_t> offset = heap_.allocate(bytes);
+  if (!offset) return std::nullopt;
+  const index i = records_.add();
+  record& r = records_[i];
+  r.place = cells->free.back();
+  cells->free.pop_back();
+  ++cells->live;
+  r.offset = *offset;
+  r.size = bytes;
+  by_place_.emplace(r.place, i);
+  show(r);
+  count_held(bytes, 0);
+  return room{memory_.pool.data() + r.offset, r.place};
+}
+
+void values::seal(std::uint64_t place, origin from) {
+  record& r = known(place, "seal");
+  if (r.at != stage::open) throw std::logic_error("values::seal: it is sealed already");
+  r.at = stage::here;
+  r.from = from;
+  enlist(by_place_.find(place)->second);
+}
+
+void values::free(std::uint64_t place, std::vector<disk_place>& forget) {
+  record& r = known(place, "free");
+  if (r.freed) throw std::logic_error("values::free: it is freed already");
+  const index i = by_place_.find(place)->second;
+  if (r.at == stage::leaving || r.at == stage::returning || r.lent > 0) {
+    r.freed = true;
+    return;
+  }
+  erase(i, forget);
+}
+
+void values::erase(index i, std::vector<disk_place>& forget) {
+  record& r = records_[i];
+  if (r.at == stage::here) delist(i);
+  if (r.at != stage::away && r.at != stage::returning) {
+    heap_.free(r.offset);
+    count_held(0, r.size);
+  }
+  if (r.on_disk) forget.push_back(r.disk);
+  const std::uint64_t place = r.place;
+  by_place_.erase(place);
+  records_.erase(i);
+  drop_cell(place);
+}
+
+void values::count_held(std::uint64_t more, std::uint64_t less) {
+  // Relaxed: numbers for others to look at. This rank alone writes them.
+  board_.held.store(board_.held.load(std::memory_order_relaxed) + more - less, std::memory_order_relaxed);
+  board_.values.store(records_.live(), std::memory_order_relaxed);
+  if (more > 0) board_.stuck.store(0, std::memory_order_relaxed);
+}
+
+void values::enlist(index i) {
+  record& r = records_[i];
+  list& l = list_of(r);
+  r.prev = l.last;
+  r.next = 0;
+  (l.last ? records_[l.last].next : l.first) = i;
+  l.last = i;
+}
+
+void values::enlist_first(index i) {
+  record& r = records_[i];
+  list& l = list_of(r);
+  r.prev = 0;
+  r.next = l.first;
+  (l.first ? records_[l.first].prev : l.last) = i;
+  l.first = i;
+}
+
+void values::delist(index i) {
+  record& r = records_[i];
+  list& l = list_of(r);
+  (r.prev ? records_[r.prev].next : l.first) = r.next;
+  (r.next ? records_[r.next].prev : l.last) = r.prev;
+}
+
+values::whereabouts values::where(std::uint64_t place) const {
+  auto found = by_place_.find(place);
+  if (found == by_place_.end()) return whereabouts::unknown;
+  const record& r = records_[found->second];
+  if (r.freed) return whereabouts::unknown;
+  if (r.at == stage::returning) return whereabouts::on_its_way;
+  return r.at == stage::away ? whereabouts::away : whereabouts::in_memory;
+}
+
+std::uint64_t values::size_of(std::uint64_t place) const {
+  auto found = by_place_.find(place);
+  return found == by_place_.end() ? 0 : records_[found->second].size;
+}
+
+bytes_view values::lend(std::uint64_t place) {
+  record& r = known(place, "lend");
+  if (r.at == stage::away || r.at == stage::returning) throw std::logic_error("values::lend: it is not in memory");
+  ++r.lent;
+  return {memory_.pool.data() + r.offset, r.size};
+}
+
+void values::lend_over(std::uint64_t place, std::vector<disk_place>& forget) {
+  record& r = known(place, "lend_over");
+  if (--r.lent > 0 || !r.freed || r.at == stage::leaving) return;
+  erase(by_place_.find(place)->second, forget);
+}
+
+// -- leaving ----------------------------------------------------------------------------------------------------------
+
+// Of those that are looked at: which are pinned, by any rank, and which were read lately.
+void values::mark_pinned() {
+  pins::each(memory_, [this](std::uint64_t place, bool now) {
+    auto found = by_place_.find(place);
+    if (found == by_place_.end()) return;
+    record& r = records_[found->second];
+    if (r.looked_at && (now || !std::exchange(r.spared, true))) r.pinned = true;
+  });
+}
+
+void values::leave_memory(record& r) {
+  heap_.free(r.offset);
+  count_held(0, r.size);
+  r.at = stage::away;
+  r.spared = false;
+}
+
+// Looks through a list from its front until `bytes` are found. Those that are in use go behind the others.
+void values::evict_from(list& l, std::size_t bytes, leave may, evicted& out) {
+  std::vector<index> candidates;
+  std::size_t left = records_.live();  // at most; so that none is met without end
+  for (index i = l.first; i && out.found < bytes && left > 0;) {
+    candidates.clear();
+    std::size_t hoped = out.found;
+    for (; i && hoped < bytes && left > 0; i = records_[i].next, --left) {
+      record& r = records_[i];
+      if (r.lent > 0 || !(can_be_had_again(r) ? may.drop : may.write)) continue;
+      candidates.push_back(i);
+      hoped += footprint(r);
+      r.looked_at = true;
+      if (can_be_had_again(r)) hide(r);
+    }
+    mark_pinned();
+    for (index c : candidates) {
+      record& r = records_[c];
+      delist(c);
+      r.looked_at = false;
+      if (std::exchange(r.pinned, false)) {
+        show(r);
+        enlist(c);
+        continue;
+      }
+      out.found += footprint(r);
+      if (can_be_had_again(r)) {
+        out.bytes += r.size;
+        leave_memory(r);
+      } else {
+        r.at = stage::leaving;
+        out.to_write.push_back({r.place, {memory_.pool.data() + r.offset, r.size}});
+      }
+    }
+  }
+}
+
+values::evicted values::evict(std::size_t bytes, bool may_write) {
+  evicted out;
+  // Twice: what was read lately is passed over once.
+  for (int round = 0; round < 2; ++round) {
+    evict_from(copies_, bytes, {true, may_write}, out);
+    evict_from(own_, bytes, {true, may_write}, out);
+  }
+  board_.stuck.store(out.found == 0 ? 1 : 0, std::memory_order_relaxed);  // relaxed: a hint
+  return out;
+}
+
+values::evicted values::pick_ahead(std::size_t bytes) {
+  evicted out;
+  evict_from(own_, bytes, {false, true}, out);
+  return out;
+}
+
+void values::cleaned(std::span<const leaving> kept, std::span<const disk_place> where,
+                     std::vector<disk_place>& forget) {
+  for (std::size_t n = kept.size(); n-- > 0;) {
+    record& r = known(kept[n].place, "cleaned");
+    const index i = by_place_.find(r.place)->second;
+    r.disk = where[n];
+    r.on_disk = true;
+    r.at = stage::here;
+    enlist_first(i);
+    if (r.freed && r.lent == 0) erase(i, forget);
+  }
+}
+
+std::size_t values::written(std::span<const leaving> gone, std::span<const disk_place> where,
+                            std::vector<disk_place>& forget) {
+  std::size_t bytes = 0;
+  for (std::size_t n = 0; n < gone.size(); ++n) {
+    record& r = known(gone[n].place, "written");
+    r.disk = where[n];
+    r.on_disk = true;
+    r.spared = true;  // it has been looked for once
+    r.looked_at = true;
+    hide(r);
+  }
+  mark_pinned();
+  for (const leaving& one : gone) {
+    const index i = by_place_.find(one.place)->second;
+    record& r = records_[i];
+    r.looked_at = false;
+    const bool in_use = std::exchange(r.pinned, false) || r.lent > 0;
+    r.at = stage::here;
+    enlist(i);
+    if (r.freed && r.lent == 0) {
+      bytes += r.size;
+      erase(i, forget);
+    } else if (in_use) {
+      show(r);
+    } else {
+      delist(i);
+      bytes += r.size;
+      leave_memory(r);
+    }
+  }
+  return bytes;
+}
+
+void values::not_written(std::span<const leaving> kept) {
+  std::vector<disk_place> none;
+  for (const leaving& one : kept) {
+    const index i = by_place_.find(one.place)->second;
+    records_[i].at = stage::here;
+    enlist(i);
+    if (records_[i].freed && records_[i].lent == 0) erase(i, none);
+  }
+}
+
+// -- coming back ------------------------------------------------------------------------------------------------------
+
+values::backing values::begin_return(std::uint64_t place) {
+  record& r = known(place, "begin_return");
+  if (r.at != stage::away) throw std::logic_error("values::begin_return: it is not away");
+  r.at = stage::returning;
+  return {r.from, r.disk};
+}
+
+bool values::returned(std::uint64_t place, std::uint64_t offset, std::vector<disk_place>& forget) {
+  record& r = known(place, "returned");
+  const index i = by_place_.find(place)->second;
+  if (r.freed) {
+    heap_.free(offset);
+    erase(i, forget);
+    return false;
+  }
+  r.offset = offset;
+  r.at = stage::here;
+  r.spared = false;
+  show(r);
+  count_held(r.size, 0);
+  enlist(i);
+  return true;
+}
+
+void values::not_returned(std::uint64_t place, std::vector<disk_place>& forget) {
+  record& r = known(place, "not_returned");
+  r.at = stage::away;
+  if (r.freed) erase(by_place_.find(place)->second, forget);
+}
+
+std::vector<std::uint64_t> values::largest(std::size_t most) const {
+  std::vector<std::uint64_t> sizes;
+  for (const auto& [place, i] : by_place_) {
+    const record& r = records_[i];
+    if (r.at != stage::away && r.at != stage::returning) sizes.push_back(r.size);
+  }
+  most = std::min(most, sizes.size());
+  std::partial_sort(sizes.begin(), sizes.begin() + static_cast<std::ptrdiff_t>(most), sizes.end(), std::greater<>());
+  sizes.resize(most);
+  return sizes;
+}
+
+}  // namespace rota::objectstore
