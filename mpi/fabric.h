@@ -25,7 +25,7 @@ class fabric {
     virtual void received(std::uint64_t number, bool whole) = 0;
     virtual void heard(rank_t) {}  // a part of a bulk transfer has come from it
     // The bytes of send_bulk() are not read any more.
-    virtual void sent(std::uint64_t number, bool whole) = 0;
+    virtual void sent(rank_t to, std::uint64_t number, bool whole) = 0;
     virtual void broken(rank_t peer, const std::string& why) = 0;
 
    protected:
@@ -56,6 +56,8 @@ class fabric {
   // untouched by others until received(). The other side then calls send_bulk with the same number and size.
   virtual void expect(rank_t from, std::uint64_t number, std::span<std::byte> into) = 0;
   virtual void send_bulk(rank_t to, std::uint64_t number, bytes_view bytes) = 0;
+  // The other side has said that it will not send what expect() announced: received(number, false) follows.
+  virtual void forget(rank_t from, std::uint64_t number) = 0;
   // Transfers under way here, either direction.
   virtual std::size_t transfers() const = 0;
 

@@ -16,7 +16,7 @@ struct greeted final : fabric::listener {
 
   void batch(rank_t from, bytes_view) override { awaited.erase(from); }
   void received(std::uint64_t, bool) override {}
-  void sent(std::uint64_t, bool) override {}
+  void sent(rank_t, std::uint64_t, bool) override {}
   void broken(rank_t peer, const std::string& why) override {
     trouble += fmt::format("; the connection to rank {} broke: {}", peer, why);
   }

@@ -19,7 +19,7 @@ bool fabric_events::take(fabric::listener& to) {
         to.heard(e.peer);
         break;
       case event::kind::sent:
-        to.sent(e.number, e.whole);
+        to.sent(e.peer, e.number, e.whole);
         break;
       case event::kind::broken:
         to.broken(e.peer, e.why);

@@ -20,8 +20,8 @@ class fabric_events {
     news_.push_back({.what = event::kind::received, .whole = whole, .number = number});
   }
   void heard(rank_t from) { news_.push_back({.what = event::kind::heard, .peer = from}); }
-  void sent(std::uint64_t number, bool whole) {
-    news_.push_back({.what = event::kind::sent, .whole = whole, .number = number});
+  void sent(rank_t to, std::uint64_t number, bool whole) {
+    news_.push_back({.what = event::kind::sent, .whole = whole, .peer = to, .number = number});
   }
   void broken(rank_t peer, const std::string& why) {
     news_.push_back({.what = event::kind::broken, .peer = peer, .why = why});

@@ -123,8 +123,20 @@ void rma_fabric::settle(const bulk_key& key) {
   auto found = bulks_.find(key);
   const bulk& b = found->second;
   if (b.pending > 0 || (b.left > 0 && !b.failed)) return;
-  if (b.given) events_.sent(key.second, b.left == 0);
+  if (b.given) events_.sent(key.first, key.second, b.left == 0);
   bulks_.erase(found);
+}
+
+// Pieces that were granted already will not come, and the sender has to hear that no more will be.
+void rma_fabric::forget(rank_t from, std::uint64_t number) {
+  auto found = expected_.find(number);
+  if (found == expected_.end()) return;
+  found->second.failed = true;
+  tell(*peers_[from], {.what = control::kind::forgotten, .number = number});
+  for (slot& s : slots_) {
+    if (s.request != MPI_REQUEST_NULL && s.number == number) MPI_Cancel(&s.request);
+  }
+  settle(number);
 }
 
 // A piece that is under way keeps its memory until MPI is done with it.

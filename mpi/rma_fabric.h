@@ -36,6 +36,7 @@ class rma_fabric final : public fabric {
   base::buffer spare() override { return events_.spare(); }
   void expect(rank_t from, std::uint64_t number, std::span<std::byte> into) override;
   void send_bulk(rank_t to, std::uint64_t number, bytes_view bytes) override;
+  void forget(rank_t from, std::uint64_t number) override;
   std::size_t transfers() const override { return expected_.size() + bulks_.size(); }
   bool poll() override;
   bool take(listener& to) override { return events_.take(to); }
@@ -53,7 +54,8 @@ class rma_fabric final : public fabric {
       granted,   // owner to writer: the ring `which`
       recall,    // owner to writer: give it back once all was read
       returned,  // writer to owner: it is no longer used
-      piece      // receiver to sender: send this piece of transfer `number`, to slot `which`
+      piece,     // receiver to sender: send this piece of transfer `number`, to slot `which`
+      forgotten  // receiver to sender: no piece of transfer `number` is waited for
     } what;
     std::uint32_t which = 0, size = 0, spare = 0;
     std::uint64_t number = 0, offset = 0;

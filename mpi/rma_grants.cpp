@@ -57,6 +57,9 @@ void rma_fabric::heard(peer& p, const control& what) {
     case control::kind::returned:
       ring_returned(p);
       break;
+    case control::kind::forgotten:
+      bulks_.erase({p.rank, what.number});  // it holds grants, and no bytes were given
+      break;
     case control::kind::piece: {
       bulk& b = bulks_[{p.rank, what.number}];
       if (b.given) {

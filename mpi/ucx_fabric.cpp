@@ -206,6 +206,13 @@ void ucx_fabric::expect(rank_t from, std::uint64_t number, std::span<std::byte> 
   settle(number);
 }
 
+void ucx_fabric::forget(rank_t, std::uint64_t number) {
+  auto found = expected_.find(number);
+  if (found == expected_.end()) return;
+  found->second.failed = true;
+  settle(number);
+}
+
 // Ends a transfer to this rank once nothing of it is under way.
 void ucx_fabric::settle(std::uint64_t number) {
   auto found = expected_.find(number);
@@ -292,7 +299,7 @@ void ucx_fabric::push_pieces(std::uint64_t key) {
     if (request != nullptr) b.failed = true;
   }
   if (b.pending > 0 || (b.next < b.bytes.size() && !b.failed)) return;
-  events_.sent(b.number, !b.failed);
+  events_.sent(b.to, b.number, !b.failed);
   bulks_.erase(key);
 }
 

@@ -24,6 +24,7 @@ class ucx_fabric final : public fabric {
   base::buffer spare() override { return events_.spare(); }
   void expect(rank_t from, std::uint64_t number, std::span<std::byte> into) override;
   void send_bulk(rank_t to, std::uint64_t number, bytes_view bytes) override;
+  void forget(rank_t from, std::uint64_t number) override;
   std::size_t transfers() const override { return expected_.size() + bulks_.size(); }
   bool poll() override;
   bool take(listener& to) override { return events_.take(to); }

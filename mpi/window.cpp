@@ -56,12 +56,13 @@ window_layout::window_layout(int n, int head, const window_options& options)
       ledger_bytes_(round_up(options.ledger_bytes, 64)),
       head_ring_(options.head_ring_bytes),
       peer_ring_(peer_ring_bytes(n, options.ring_budget)),
-      pool_bytes_(options.pool_bytes) {
+      pool_bytes_(options.pool_bytes),
+      books_bytes_(options.books_bytes) {
   require_valid(options);
   std::size_t at = 0;
   for (int owner = 0; owner < n; ++owner) {
     slices_.push_back(at);
-    at += sizeof(doorbell) + notes_bytes + ledger_bytes_;
+    at += sizeof(doorbell) + notes_bytes + ledger_bytes_ + board_bytes;
     for (int producer = 0; producer < n; ++producer) {
       if (producer != owner) at += ring_bytes(ring_capacity(owner, producer));
     }
@@ -72,7 +73,7 @@ window_layout::window_layout(int n, int head, const window_options& options)
 }
 
 std::size_t window_layout::ring(int consumer, int producer) const {
-  std::size_t at = ledger(consumer) + ledger_bytes_;
+  std::size_t at = board(consumer) + board_bytes;
   for (int before = 0; before < producer; ++before) {
     if (before != consumer) at += ring_bytes(ring_capacity(consumer, before));
   }

@@ -84,6 +84,7 @@ environment read_environment(const lookup& value_of) {
   out.node_name = text(value_of, "SLURMD_NODENAME");
   out.memory_per_node = mebibytes(value_of, "SLURM_MEM_PER_NODE");
   out.memory_per_cpu = mebibytes(value_of, "SLURM_MEM_PER_CPU");
+  out.tmpdir = text(value_of, "SLURM_TMPDIR");
   return out;
 }
 

@@ -22,6 +22,7 @@ struct environment {
   std::optional<std::string> node_name;        // SLURMD_NODENAME
   std::optional<std::size_t> memory_per_node;  // bytes; from SLURM_MEM_PER_NODE, in MiB there
   std::optional<std::size_t> memory_per_cpu;   // bytes; from SLURM_MEM_PER_CPU, in MiB there
+  std::optional<std::string> tmpdir;           // SLURM_TMPDIR, which sites set in a prolog
 
   // Bytes that the job may use on this node, where Slurm says so.
   std::optional<std::size_t> memory_on_node() const;

@@ -18,7 +18,7 @@ void agent::on_fetch(bytes_view record) {
   auto head = base::cursor(record).get<wire::fetch_head>();
   const std::uint64_t number = ++fetching_.last;
   fetching_.by_number[number].object = head.object;
-  fetch(number, head.from, head.place, head.size);
+  fetch(number, head.from, head.place, head.size, true);
 }
 
 // The result of a call lies on the node of its actor. True: it is on its way, and the call is over when it is here.
@@ -30,7 +30,7 @@ bool agent::fetch_result(rank_t from, object_id call, const wire::value_view& v,
   f.from = from;
   f.returned.append(record);
   fetching_.results[call] = number;
-  fetch(number, v.owner, v.place, v.size);
+  fetch(number, v.owner, v.place, v.size, false);
   return true;
 }
 
@@ -43,6 +43,25 @@ void agent::fetched(std::uint64_t number, wire::fetch_outcome outcome, std::uint
   head.object = f.object;
   head.place = place;
   send_head(wire::as_bytes(head));
+}
+
+// What the caller of an actor gets instead of a result that lies on another node.
+static wire::failure not_fetched(wire::fetch_outcome outcome) {
+  switch (outcome) {
+    case wire::fetch_outcome::no_room:
+      return {wire::failure_kind::out_of_memory,
+              "no room in the node's store for the result of a call to an actor of another node; raise --rota-store or "
+              "let go of refs",
+              {}};
+    case wire::fetch_outcome::lost:
+      return {wire::failure_kind::object_lost,
+              "the actor's rank cannot read back the result of a call, which it had spilled to disk",
+              {}};
+    default:
+      return {wire::failure_kind::actor_unavailable,
+              "the connection to the actor's rank broke while its result was under way",
+              {}};
+  }
 }
 
 void agent::finish_fetched_result(const fetching& f, wire::fetch_outcome outcome, std::uint64_t place) {
@@ -62,15 +81,7 @@ void agent::finish_fetched_result(const fetching& f, wire::fetch_outcome outcome
     v.place = place;
     return complete_call(*result, v, f.from, settled);
   }
-  const bool full = outcome == wire::fetch_outcome::no_room;
-  const base::buffer why =
-      full ? wire::encode({wire::failure_kind::out_of_memory,
-                           "no room in the node's store for the result of a call to an actor of another node; raise "
-                           "--rota-store or let go of refs",
-                           {}})
-           : wire::encode({wire::failure_kind::actor_unavailable,
-                           "the connection to the actor's rank broke while its result was under way",
-                           {}});
+  const base::buffer why = wire::encode(not_fetched(outcome));
   if (wire::id_count(v.contains) > 0) {  // lent with the result, and not taken
     wire::id_head settle;
     settle.type = wire::message::settle;

@@ -24,10 +24,19 @@ bool settled(const object* o) { return state_of(o) != agent::object_state::pendi
 // Settled, and the bytes are within reach.
 bool here(const object* o) { return state_of(o) > agent::object_state::elsewhere; }
 
-value_bytes bytes_in(const object* o) {
+[[noreturn]] void throw_timeout(process& p, const object* o);
+
+value_bytes bytes_in(const object* o, deadline until) {
   value_bytes bytes;
   bytes.size = o->size;
-  bytes.data = o->kind == wire::value_kind::placed ? the_instance->store().at(o->place) : o->bytes().data();
+  if (o->kind != wire::value_kind::placed) {
+    bytes.data = o->bytes().data();
+  } else {
+    const auto pinned = the_instance->pin(o->owner, o->place, until);
+    if (!pinned) throw_timeout(*the_instance, o);
+    bytes.data = pinned->data;
+    bytes.pin = stored_pin(pinned->slot);
+  }
   bytes.refs = o->contains;
   bytes.ref_count = o->contained;
   return bytes;
@@ -98,7 +107,8 @@ void throw_too_many(std::size_t count, std::size_t each) {
                   "many bytes; look where their number comes from",
                   p.setup().rank, p.setup().host, count, each, p.store().extents() * objectstore::extent_bytes));
 }
-void give_back_place(std::uint64_t offset) noexcept { the_instance->free_place(offset); }
+void give_back_place(std::uint64_t cell) noexcept { the_instance->free_place(cell); }
+void stored_pin::unpin(std::uint32_t slot) noexcept { the_instance->unpin(slot); }
 
 bool is_ready(const object* o) {
   if (settled(o)) return true;
@@ -123,7 +133,7 @@ value_bytes await_value(object* o, deadline until) {
   }
   throw_if_failed(o);
   if (o->kind == wire::value_kind::placed) require_open(*the_instance);
-  return bytes_in(o);
+  return bytes_in(o, until);
 }
 
 void await_all(std::span<object* const> objects, deadline until) {
@@ -227,7 +237,7 @@ std::size_t completion_order::next() {
   return found_[given_++];
 }
 
-value_bytes call_frame::bytes_of(const object* o) { return bytes_in(o); }
+value_bytes call_frame::bytes_of(const object* o) { return bytes_in(o, std::nullopt); }
 
 // -- writer and reader ------------------------------------------------------------------------------------------------
 

@@ -4,10 +4,13 @@
 #include <mpi.h>
 #include <rota/error.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 
 #include "mpi/hang_guard.h"
 #include "runtime/base/control_groups.h"
@@ -163,6 +166,10 @@ joining_result read_settings(int& argc, char**& argv, const config& base) {
     result.values = read.values;
     result.shown = read.shown;
     if (read.help) result.help = *read.help;
+    const std::string& folder = result.values.spill_dir;
+    if (!folder.empty() && result.values.spill_quota > 0 && access(folder.c_str(), W_OK | X_OK) != 0) {
+      result.error = fmt::format("--rota-spill-dir: {} cannot be used: {}", folder, std::strerror(errno));
+    }
   } catch (const config_error& e) {
     result.values = base;
     result.error = e.what();

@@ -16,11 +16,14 @@
 #include "mpi/process_watch.h"
 #include "mpi/window.h"
 #include "mpi/world.h"
+#include "objectstore/board.h"
 #include "objectstore/extents.h"
+#include "objectstore/values.h"
 #include "runtime/base/log.h"
 #include "runtime/client/instance.h"
 #include "runtime/client/joining.h"
 #include "runtime/client/network.h"
+#include "runtime/client/spill_folder.h"
 #include "slurm/environment.h"
 
 namespace rota {
@@ -165,11 +168,15 @@ open_session& open(std::unique_ptr<mpi::world> world, joining_result asked) {
   s->world = std::move(world);
   join_plan plan = agree(*s->world, std::move(asked));
   s->values = plan.values;
+  if (s->values.spill_dir.empty()) {
+    s->values.spill_dir = choose_spill_folder(slurm::read_environment().tmpdir, std::getenv("TMPDIR"));
+  }
   s->pid = getpid();
   base::set_log_level(s->values.log);
   mpi::window_options options;
   options.pool_bytes = plan.store_bytes;
   options.ledger_bytes = std::max<std::size_t>(4096, objectstore::ledger_bytes(plan.store_bytes / mpi::extent_bytes));
+  options.books_bytes = objectstore::values::books_for(plan.store_bytes, s->world->node_ranks().size());
   options.usable_bytes = plan.usable_bytes;
   s->window = std::make_unique<mpi::node_window>(*s->world, options);
   network net = join_network(*s->world, s->values.fabric);
@@ -242,6 +249,19 @@ std::string leak_report() {
 }
 
 std::size_t stored_values() { return running_instance().store().live_objects(); }
+std::size_t spilled_bytes() {
+  running_instance();
+  std::size_t all = 0;
+  for (int r = 0; r < the_session->window->size(); ++r) {
+    all += objectstore::board_at(the_session->window->board(r)).spilled.load(std::memory_order_relaxed);  // a number
+  }
+  return all;
+}
+std::size_t store_bytes() { return std::size_t{running_instance().store().extents()} * mpi::extent_bytes; }
+std::string spill_folder() {
+  running_instance();
+  return the_session->values.spill_dir;
+}
 const start_facts& facts_of_start() {
   running_instance();
   return the_session->facts;

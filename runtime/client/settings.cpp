@@ -104,6 +104,23 @@ constexpr std::array known_settings = {
             [](config& c, std::string_view text) { return read_size(text, c.memory); }},
     setting{"store", size_text, "object store of each node",
             [](config& c, std::string_view text) { return read_size(text, c.store); }},
+    setting{"spill-dir", "a folder of each node; auto chooses", "where values go that do not fit in the store",
+            [](config& c, std::string_view text) {
+              c.spill_dir = text == "auto" ? "" : text;
+              return true;
+            }},
+    setting{"spill-quota",
+            "a number of bytes, with K, M, G or T for powers of 1024; 0: nothing is spilled; auto: half of "
+            "what the folder has free",
+            "bytes that the ranks of a node spill at most",
+            [](config& c, std::string_view text) {
+              if (text != "auto") return read_size(text, c.spill_quota);
+              c.spill_quota = config::half_of_disk;
+              return true;
+            }},
+    setting{"store-patience", "a time from 0 to 1e9 seconds: 500ms, 10s, 2m, or seconds alone",
+            "how long a writer waits for room in a store from which nothing leaves",
+            [](config& c, std::string_view text) { return read_duration(text, c.store_patience); }},
     setting{"inline-bytes", "a size from 64 to 64K", "arguments and results up to this size ride in messages",
             [](config& c, std::string_view text) { return read_size(text, c.inline_bytes); }},
     setting{"shutdown-timeout", "a time from 0 to 1e9 seconds: 500ms, 30s, 2m, or seconds alone",
@@ -199,6 +216,7 @@ bool within_bounds(std::string_view name, const config& values) {
     return values.shutdown_timeout.count() >= 0 &&
            std::chrono::duration<double>(values.shutdown_timeout).count() <= longest_timeout_s;
   }
+  if (name == "store-patience") return values.store_patience.count() >= 0;
   if (name == "suspect-after") return values.suspect_after >= least_silence;
   if (name == "lost-after") return values.lost_after >= least_silence;
   if (name == "resources") {

@@ -35,6 +35,11 @@ std::string show_setting(std::string_view name, const config& values) {
   if (name == "head-slots") return fmt::format("{}", values.head_slots);
   if (name == "memory") return show(values.memory);
   if (name == "store") return show(values.store);
+  if (name == "spill-dir") return values.spill_dir.empty() ? "auto" : values.spill_dir;
+  if (name == "spill-quota") {
+    return values.spill_quota == config::half_of_disk ? "auto" : show(values.spill_quota);
+  }
+  if (name == "store-patience") return show(values.store_patience);
   if (name == "inline-bytes") return show(values.inline_bytes);
   if (name == "shutdown-timeout") return show(values.shutdown_timeout);
   if (name == "suspect-after") return show(values.suspect_after);

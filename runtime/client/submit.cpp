@@ -231,14 +231,14 @@ handle put_encoded(encoded& value) {
   if (value.placed) {
     v.value.kind = wire::value_kind::placed;
     v.value.owner = p.setup().rank;
-    v.value.place = value.where.offset;
+    v.value.place = value.where.cell;
   } else {
     v.value.kind = wire::value_kind::inlined;
     v.value.data = {value.bytes.data(), value.size};
   }
   return submit_with(p, [&](agent::agent& a, object& made) {
     a.put(made, v);
-    value.placed = false;
+    if (std::exchange(value.placed, false)) p.store().seal(value.where.cell);
   });
 }
 

@@ -119,6 +119,12 @@ void scheduler::on_fetched(rank_t from, bytes_view record) {
             fmt::format("rank {} ({}) had no room in its node's store for a copy of {} bytes; raise --rota-store or "
                         "let go of refs",
                         from, ranks_[from].host, size));
+  } else if (head.outcome == wire::fetch_outcome::lost) {
+    give_up(
+        wire::failure_kind::object_lost,
+        fmt::format("rank {} ({}) could not read a value of {} bytes from rank {} ({}), which cannot read back what "
+                    "it had spilled to disk",
+                    from, ranks_[from].host, size, source, ranks_[source].host));
   } else if (head.outcome == wire::fetch_outcome::broken && ++made->breaks == most_breaks) {
     give_up(wire::failure_kind::object_lost,
             fmt::format("rank {} ({}) could not read a value of {} bytes from rank {} ({}): {} transfers "

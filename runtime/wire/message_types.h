@@ -42,7 +42,11 @@ enum class message : std::uint8_t {
   fetched,
   heartbeat,  // between the processes: runtime/worker/far_links.h
   run_ends,   // head -> all, where it goes without them
-  lend,       // between the ranks' stores: runtime/worker/transfers.h
+  lend,       // between the ranks' stores: runtime/wire/store_messages.h
+  refuse,     //
+  restore,    //
+  restored,   //
+  make_room,  //
 };
 
 inline message type_of(bytes_view record) { return static_cast<message>(record[0]); }

@@ -19,15 +19,15 @@ class drops {
     while (!objects_.compare_exchange_weak(o.next_dropped, &o)) {
     }
   }
-  void add_place(std::uint64_t offset) noexcept {
+  void add_place(std::uint64_t cell) noexcept {
     std::lock_guard lock(places_mutex_);
-    places_.push_back(offset);
+    places_.push_back(cell);
     places_wait_.store(true);
   }
 
   bool any() const { return objects_.load() || places_wait_.load(); }
 
-  // With the pump: use_object(object) and use_place(offset) for each that is here.
+  // With the pump: use_object(object) and use_place(cell) for each that is here.
   template <class UseObject, class UsePlace>
   void take(UseObject&& use_object, UsePlace&& use_place) {
     for (agent::object* o = objects_.exchange(nullptr); o;) {
@@ -41,7 +41,7 @@ class drops {
       taken_places_.swap(places_);
       places_wait_.store(false, std::memory_order_relaxed);  // relaxed: whoever sets it holds the lock
     }
-    for (std::uint64_t offset : taken_places_) use_place(offset);
+    for (std::uint64_t cell : taken_places_) use_place(cell);
     taken_places_.clear();
   }
 

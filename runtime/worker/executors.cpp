@@ -177,8 +177,9 @@ void process::run(agent::work& w) {
       if (made->placed) {
         result.value.kind = wire::value_kind::placed;
         result.value.owner = setup_.rank;
-        result.value.place = made->where.offset;
+        result.value.place = made->where.cell;
         made->placed = false;
+        store().seal(made->where.cell);
       } else {
         result.value.data = {made->bytes.data(), made->size};
       }
@@ -245,16 +246,18 @@ base::buffer process::describe_failure(const agent::work& w, thrown cause) const
   f.kind = wire::failure_kind::task;
   if (cause.kind == thrown_kind::task_cancelled) f.kind = wire::failure_kind::cancelled;
   if (cause.kind == thrown_kind::out_of_memory) f.kind = wire::failure_kind::out_of_memory;
+  if (cause.kind == thrown_kind::object_lost) f.kind = wire::failure_kind::object_lost;
   f.cause = std::move(cause);
   return wire::encode(f);
 }
 
 std::size_t process::thread_count() {
   turn at_the_pump(*this);
-  return live_executors_ + (helper_thread_.joinable() ? 1 : 0) + 1;
+  return live_executors_ + (helper_thread_.joinable() ? 1 : 0) + (stored_.has_thread() ? 1 : 0) + 1;
 }
 
 void process::stop_threads() {
+  stored_.stop();
   {
     turn at_the_pump(*this);
     stopping_ = true;

@@ -22,6 +22,7 @@ class far_links final : mpi::fabric::listener {
   // What becomes of transfers and of peers.
   struct hearer {
     virtual void received(std::uint64_t number, bool whole) = 0;
+    virtual void sent(rank_t to, std::uint64_t number) = 0;
     // The peer is lost. At most once for each.
     virtual void broken(rank_t peer, const std::string& why) = 0;
     // Nothing has come from it for a while; or has again.
@@ -95,7 +96,7 @@ class far_links final : mpi::fabric::listener {
   void send_batches(May&& may);
   void batch(rank_t from, bytes_view bytes) override;
   void received(std::uint64_t number, bool whole) override { who_.received(number, whole); }
-  void sent(std::uint64_t, bool) override {}  // what is lent stays until the other side has it: docs/protocol.md
+  void sent(rank_t to, std::uint64_t number, bool) override { who_.sent(to, number); }
   void heard(rank_t from) override { peers_[from].heard = last_beat_; }  // as exactly as it is needed
   void broken(rank_t who, const std::string& why) override;
   void lose(rank_t who, const std::string& why);

@@ -37,7 +37,7 @@ void process::call_helper() {
 
 // One look of the helper, with the pump. `seen`: the visits that it knows of.
 process::helper_mode process::help(std::uint64_t& seen) {
-  const bool moving = transfers_.waits_for_room();
+  const bool moving = stored_.searching();
   if (agent_.has_unsent_counts() || moving || anything_waits()) {
     step();
     wake_others(true);

@@ -8,7 +8,7 @@ void process::connect(std::unique_ptr<mpi::fabric> way, std::function<void(rank_
                       std::function<void()> run_ends) {
   run_ends_ = std::move(run_ends);
   far_out_.on_broken = std::move(broken);
-  transfers_.use(way.get());
+  stored_.use(way.get());
   std::vector<rank_t> watched;  // a star with the head
   for (rank_t r = 0; r < setup_.world_size; ++r) {
     if (setup_.nodes[r] != setup_.node && (setup_.rank == 0 || r == 0)) watched.push_back(r);
@@ -20,6 +20,7 @@ void process::connect(std::unique_ptr<mpi::fabric> way, std::function<void(rank_
 }
 
 void process::disconnect(std::chrono::steady_clock::time_point until) {
+  store().pins().close();
   if (links_.far()) links_.far()->close(until);
 }
 
@@ -70,8 +71,10 @@ void process::far_hearer::suspected(rank_t peer, bool silent) {
 void process::far_hearer::broken(rank_t peer, const std::string& why) { on_broken(peer, why); }
 void process::far_hearer::received(std::uint64_t number, bool whole) {
   process_.heard_ = wake::urgent;
-  process_.transfers_.received(number, whole);
+  process_.news_ = true;
+  process_.stored_.received(number, whole);
 }
+void process::far_hearer::sent(rank_t to, std::uint64_t number) { process_.stored_.sent(to, number); }
 
 // True once all that was sent has left this rank.
 bool process::flush_links(deadline until) {

@@ -15,20 +15,25 @@ process::process(rank_setup setup, config values, function_table functions, mpi:
       functions_(std::move(functions)),
       window_(window),
       links_(window, setup_.node_ranks, window.rank()),
-      store_(window.pool(), window.ledger(window.rank()), setup_.rank, setup_.node_ranks.front()),
       outboxes_(setup_.rank, links_),
-      transfers_(store_, outboxes_.of_agent()),
+      stored_(
+          window, setup_, values_, outboxes_.of_agent(),
+          [this](const std::function<void()>& use) {
+            turn at_the_pump(*this);
+            use();
+            news_ = true;
+          },
+          [this](std::uint64_t number, wire::fetch_outcome outcome, std::uint64_t cell) {
+            agent_.fetched(number, outcome, cell);
+          }),
       far_out_(*this),
       agent_(setup_.rank, setup_.offered, outboxes_.of_agent()),
       function_ns_(functions_.size(), unknown_ns) {
   for (std::uint32_t i = 0; i < functions_.size(); ++i) titles_.push_back(function_title(functions_.name(i)));
-  agent_.free_place = [this](std::uint64_t place) { store_.free(place, outboxes_.of_agent()); };
+  agent_.free_place = [this](std::uint64_t cell) { store().free(cell, outboxes_.of_agent()); };
   agent_.set_nodes(setup_.nodes);
-  agent_.fetch = [this](std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t size) {
-    transfers_.fetch(number, from, place, size);
-  };
-  transfers_.ended = [this](std::uint64_t number, wire::fetch_outcome outcome, std::uint64_t place) {
-    agent_.fetched(number, outcome, place);
+  agent_.fetch = [this](std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t size, bool copy) {
+    stored_.fetch(number, from, place, size, copy);
   };
   agent_.function_name = [this](std::uint32_t function) { return titles_[function]; };
 }
@@ -52,6 +57,11 @@ void process::throw_unknown(rank_t from, wire::message type) const {
 void process::throw_over() const {
   if (!lost_why_.empty()) throw rank_lost(lost_why_);
   throw config_error("the session has ended, and a program has one: keep it open for as long as it is used");
+}
+
+// Nothing new once the session ends, or it never would.
+void process::refuse_when_ending() const {
+  if (ending()) throw_over();
 }
 
 void process::lose(std::string why) {
@@ -78,46 +88,6 @@ std::string process::function_title(std::string_view pretty) {
   return std::string(pretty);
 }
 
-place process::reserve(std::size_t bytes) {
-  if (over()) throw_over();
-  if (drops_.any()) turn at_the_pump(*this);  // what was just let go is used again
-  if (std::optional<place> found = store_.try_reserve(bytes)) return *found;
-  const std::uint32_t wanted = objectstore::heap::extents_for(bytes);
-  auto refuse = [&](const std::string& why) {
-    throw out_of_memory(
-        fmt::format("rank {} ({}): no room for {} bytes in the node's store of {} bytes: {}; raise --rota-store "
-                    "or let go of refs",
-                    setup_.rank, setup_.host, bytes, std::size_t{store_.extents()} * objectstore::extent_bytes, why));
-  };
-  if (wanted > store_.extents()) refuse("it is larger than the whole store");
-  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  for (;;) {
-    std::uint32_t number = visit([&](agent::agent&) {
-      // What this rank keeps free does not fit: in the keeper's hands it may join other free extents.
-      if (wanted > 1) store_.give_back_all(outboxes_.of_agent());
-      return store_.request(wanted, outboxes_.of_agent());
-    });
-    std::optional<grant_head> answer;
-    wait_until([&] { return answer || (answer = peek_answer(number)); }, std::nullopt);
-    if (!answer) throw_over();
-    if (answer->count > 0) {
-      objectstore::run granted{answer->first, answer->count};
-      if (!store_.adopt(granted)) {
-        visit([&](agent::agent&) { store_.give_back(granted, outboxes_.of_agent()); });
-        refuse("the machine has no memory left for it: something else fills /dev/shm or the memory");
-      }
-    }
-    if (std::optional<place> found = store_.try_reserve(bytes)) return *found;
-    if (std::chrono::steady_clock::now() > until) {
-      refuse(fmt::format("it is full, the longest free run is {} bytes and this rank holds {}",
-                         std::size_t{answer->largest} * objectstore::extent_bytes, store_.used_bytes()));
-    }
-    // Others may keep free memory for later, and what has just been let go is on its way: ask, and look again soon.
-    visit([&](agent::agent&) { ask_for_kept_extents(); });
-    wait_until([] { return false; }, std::chrono::steady_clock::now() + std::chrono::milliseconds(20));
-  }
-}
-
 void process::poll() {
   turn at_the_pump(*this);
   step();
@@ -139,18 +109,6 @@ std::string process::describe_timeout(object_id id) {
   }
   return fmt::format("get on rank {} ({}): the value of object {:#x} of rank {} was not there in time{}", setup_.rank,
                      setup_.host, id, origin_of(id), where);
-}
-
-// Called with the pump.
-std::optional<grant_head> process::peek_answer(std::uint32_t number) { return store_.answer(number); }
-
-void process::ask_for_kept_extents() {
-  store_.give_back_all(outboxes_.of_agent());
-  grant_head head;
-  head.type = wire::message::give_back;
-  for (rank_t r : setup_.node_ranks) {
-    if (r != setup_.rank) links_.send(r, wire::as_bytes(head));
-  }
 }
 
 // A worker's main thread: sleeps until the head says close, then lets what runs end, for `limit` at most.
@@ -220,7 +178,8 @@ void process::send_close() {
 
 std::string process::leaks() {
   auto clean = [this] {
-    return head_->live_objects() == 0 && agent_.live_objects() == 0 && store_.live_objects() == 0;
+    return head_->live_objects() == 0 && agent_.live_objects() == 0 && store().live_objects() == 0 &&
+           store().pins().in_use() == 0 && store().files().bytes() == 0;
   };
   // Drops are no news to those who wait: it is asked again and again.
   const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
@@ -229,8 +188,10 @@ std::string process::leaks() {
   }
   turn at_the_pump(*this);
   std::string text = head_->describe_live(10) + agent_.describe_live(10);
-  if (std::size_t places = store_.live_objects())
+  if (std::size_t places = store().live_objects())
     text += fmt::format("{} values in rank 0's part of the store\n", places);
+  if (std::size_t pinned = store().pins().in_use()) text += fmt::format("{} stored values pinned by rank 0\n", pinned);
+  if (std::size_t bytes = store().files().bytes()) text += fmt::format("{} bytes spilled by rank 0\n", bytes);
   return text;
 }
 

@@ -20,12 +20,11 @@
 #include "runtime/worker/drops.h"
 #include "runtime/worker/functions.h"
 #include "runtime/worker/links.h"
+#include "runtime/worker/local_store.h"
 #include "runtime/worker/outboxes.h"
 #include "runtime/worker/rank_setup.h"
 #include "runtime/worker/running_task.h"
 #include "runtime/worker/stack_thread.h"
-#include "runtime/worker/store_link.h"
-#include "runtime/worker/transfers.h"
 
 namespace rota::detail {
 
@@ -51,15 +50,12 @@ class process {
   const rank_setup& setup() const { return setup_; }
   const config& values() const { return values_; }
   const function_table& functions() const { return functions_; }
-  store_link& store() { return store_; }
+  store_link& store() { return stored_.link(); }
   bool closed() const { return closed_.load(std::memory_order_acquire); }  // pairs with close_here
   // Nothing can be asked for any more: the session is closed, or has lost a rank and only waits to be ended.
   bool over() const { return over_.load(std::memory_order_acquire); }  // pairs with lose
   bool ending() const { return ending_.load(std::memory_order_relaxed); }
-  // For what a program's own threads begin: nothing new once the session ends, or it never would.
-  void refuse_when_ending() const {
-    if (ending()) throw_over();
-  }
+  void refuse_when_ending() const;  // for what a program's own threads begin
 
   // The first of `count` fresh ids of this rank's own, in a row.
   object_id next_ids(std::size_t count) {
@@ -68,7 +64,8 @@ class process {
   }
   object_id next_id() { return next_ids(1); }
 
-  // Runs use(agent) under the pump, then sends what came of it. Throws config_error when the session has ended.
+  // Runs use(agent) under the pump, then sends what came of it. Throws config_error when the session has ended,
+  // rank_lost when it has lost a rank.
   template <class F>
   decltype(auto) visit(F&& use) {
     if (over()) throw_over();
@@ -78,21 +75,24 @@ class process {
   }
   // For the done() of wait_until, which has the pump: the value is asked for unless it comes by itself.
   void want(agent::object& o) { agent_.want(o); }
-  // The last handle of o went.
-  void dropped(agent::object& o) noexcept;
+  void dropped(agent::object& o) noexcept;  // its last handle went
 
-  // Drives the runtime until done() or the deadline; done() is called with the pump, often. True if done. Throws
-  // config_error when the session has ended, or ends meanwhile.
+  // Drives the runtime until done() or the deadline; done() is called with the pump, often. True if done. Throws as
+  // visit(), also when the session ends meanwhile.
   bool wait_until(const std::function<bool()>& done, deadline until);
-  void poll();  // takes in what has come, once
-  // Asks the head and waits for the answer.
-  base::buffer query(wire::query_kind kind, bytes_view body);
+  void poll();                                                 // takes in what has come, once
+  base::buffer query(wire::query_kind kind, bytes_view body);  // asks the head and waits for the answer
   std::string describe_timeout(object_id id);
   void throttle();  // waits while receivers are so far behind that more calls would only pile up
   bool throttled() const { return throttled_.load(std::memory_order_relaxed); }
 
+  // Room for a value; waits for it, then throws out_of_memory.
   place reserve(std::size_t bytes);
-  void free_place(std::uint64_t offset) noexcept;
+  void free_place(std::uint64_t cell) noexcept;
+  // Keeps a stored value of this node in memory until unpin(), once it is there; nullopt: not at the deadline. Throws
+  // object_lost, out_of_memory.
+  std::optional<objectstore::pins::taken> pin(rank_t owner, std::uint64_t cell, deadline until);
+  void unpin(std::uint32_t slot) noexcept { store().pins().give_back(slot); }
 
   std::size_t thread_count();  // of the runtime in this process
   void start_threads();
@@ -141,6 +141,7 @@ class process {
    public:
     explicit far_hearer(process& p) : process_(p) {}
     void received(std::uint64_t number, bool whole) override;
+    void sent(rank_t to, std::uint64_t number) override;
     void broken(rank_t peer, const std::string& why) override;
     void suspected(rank_t peer, bool silent) override;
     std::function<void(rank_t, const std::string&)> on_broken;
@@ -194,8 +195,11 @@ class process {
   // process.cpp
   void stop_threads();
   bool flush_links(deadline until);
-  std::optional<grant_head> peek_answer(std::uint32_t number);
-  void ask_for_kept_extents();
+
+  // store_waits.cpp
+  void find_room(rooms::search search, const std::function<bool()>& take);
+  void grow_pins();
+  local_store::brought bring_back(rank_t owner, std::uint64_t cell, deadline until, bool& in_time);
 
   rank_setup setup_;
   config values_;
@@ -203,9 +207,8 @@ class process {
   std::vector<std::string> titles_;  // of the functions, for messages and this_task()
   mpi::node_window& window_;
   links links_;
-  store_link store_;
   outboxes outboxes_;
-  transfers transfers_;
+  local_store stored_;
   far_hearer far_out_;
   std::function<void()> run_ends_;
   agent::agent agent_;

@@ -77,7 +77,7 @@ bool process::step() {
     dispatch(from, record);
     drain_local();
   });
-  if (transfers_.waits_for_room()) transfers_.try_waiting();
+  if (stored_.searching()) news_ |= stored_.tend();
   agent_.flush();
   drain_local();
   if (links_.clogged()) publish(wake::urgent);
@@ -90,27 +90,26 @@ void process::dispatch(rank_t from, bytes_view record) {
   if (head_ && wire::for_head(type)) return head_->receive(from, record);
   if (agent_.receive(from, record)) return;
   if (type == wire::message::run_ends) return run_ends_();
-  if (type == wire::message::lend) return transfers_.lend(from, base::cursor(record).get<wire::lend_head>());
   if (type == wire::message::close) {
     if (links_.far()) links_.far()->forgive_silence();
     close_asked_.store(1);
     base::futex_wake(close_asked_, 1);
     return;
   }
-  if (!store_.receive(from, record, outboxes_.of_agent())) throw_unknown(from, type);
+  if (!stored_.receive(from, record)) throw_unknown(from, type);
   news_ = true;
 }
 
 // What this rank's machines have for its agent, until they have no more to say.
 void process::drain() {
   outboxes_.drain([this](bytes_view record) {
-    if (!agent_.receive(setup_.rank, record)) store_.receive(setup_.rank, record, outboxes_.of_agent());
+    if (!agent_.receive(setup_.rank, record)) stored_.receive(setup_.rank, record);
   });
 }
 
 void process::take_drops() {
   drops_.take([this](agent::object& o) { agent_.dropped(o); },
-              [this](std::uint64_t offset) { store_.free(offset, outboxes_.of_agent()); });
+              [this](std::uint64_t cell) { store().free(cell, outboxes_.of_agent()); });
 }
 
 // For handles that go: in any thread, and in one that has the pump. The helper or the next visit works it off.
@@ -127,9 +126,9 @@ void process::dropped(agent::object& o) noexcept {
   let_go();
 }
 
-void process::free_place(std::uint64_t offset) noexcept {
+void process::free_place(std::uint64_t cell) noexcept {
   if (closed()) return;
-  drops_.add_place(offset);
+  drops_.add_place(cell);
   let_go();
 }
 
@@ -220,7 +219,7 @@ bool process::spin(std::uint64_t& until) {
 // thread itself looks for: it must not sleep then.
 bool process::settle_down(sleeper who) {
   bool held_back = links_.throttled();
-  if (transfers_.waits_for_room()) call_helper();
+  if (stored_.searching()) call_helper();
   agent_.flush();
   drain_local();
   publish(wake::all);

@@ -1,12 +1,11 @@
 #pragma once
 
-#include <chrono>
 #include <functional>
+#include <map>
 #include <unordered_map>
 
-#include "runtime/wire/copy_messages.h"
 #include "runtime/wire/outbox.h"
-#include "runtime/worker/store_link.h"
+#include "runtime/wire/store_messages.h"
 
 namespace rota::mpi {
 class fabric;
@@ -14,45 +13,36 @@ class fabric;
 
 namespace rota::detail {
 
-// Brings values from the stores of other nodes into this rank's part of its own, and sends what others fetch from here.
-// Used by the thread that holds the pump; nothing blocks. A value that finds no room waits for extents, for a second at
-// most.
+// The bytes of values on their way between nodes. Used by the thread that holds the pump; nothing blocks.
 class transfers {
  public:
-  // `ended` hears of each fetch how it ended, and where its bytes are.
-  transfers(store_link& store, wire::outbox& out) : store_(store), out_(out) {}
-  std::function<void(std::uint64_t number, wire::fetch_outcome outcome, std::uint64_t place)> ended;
+  using ended = std::function<void(wire::fetch_outcome)>;
 
+  explicit transfers(wire::outbox& out) : out_(out) {}
   void use(mpi::fabric* way) { way_ = way; }
 
-  void fetch(std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t size);
-  void lend(rank_t to, const wire::lend_head& asked);
+  // Has a value sent from the store of another node into `into`, which nobody else touches until `then`.
+  void pull(rank_t from, std::uint64_t place, std::span<std::byte> into, ended then);
   void received(std::uint64_t number, bool whole);
+  // Instead of the bytes; received() follows.
+  void refused(const wire::refuse_head& head);
 
-  // Fetches wait for room: try() looks again, at GRANTED or after a while.
-  bool waits_for_room() const { return !waiting_.empty(); }
-  void try_waiting();
+  // Sends bytes that stay until `then`.
+  void lend(rank_t to, std::uint64_t number, bytes_view bytes, std::function<void()> then);
+  void sent(rank_t to, std::uint64_t number);
 
  private:
-  struct fetching {
+  struct pulling {
     rank_t from = no_rank;
-    std::uint64_t place = 0, size = 0;
-    std::uint64_t here = 0;
-  };
-  struct waiting {
-    std::uint64_t number = 0;
-    std::uint32_t request = 0;  // of extents, 0: none
-    std::chrono::steady_clock::time_point until{}, again{};
+    ended then;
+    wire::fetch_outcome otherwise = wire::fetch_outcome::broken;
   };
 
-  bool begin(std::uint64_t number);
-  void end(std::uint64_t number, wire::fetch_outcome outcome);
-
-  store_link& store_;
   wire::outbox& out_;
   mpi::fabric* way_ = nullptr;
-  std::unordered_map<std::uint64_t, fetching> fetching_;
-  std::vector<waiting> waiting_;
+  std::uint64_t last_ = 0;
+  std::unordered_map<std::uint64_t, pulling> pulling_;
+  std::map<std::pair<rank_t, std::uint64_t>, std::function<void()>> lending_;
 };
 
 }  // namespace rota::detail

@@ -36,7 +36,7 @@ struct traffic final : mpi::fabric::listener {
   }
   void received(std::uint64_t number, bool whole) override { transferred[number] = whole; }
   void heard(rank_t from) override { ++pieces[from]; }
-  void sent(std::uint64_t, bool whole) override { sent_whole += whole ? 1 : 0; }
+  void sent(rank_t, std::uint64_t, bool whole) override { sent_whole += whole ? 1 : 0; }
   void broken(rank_t peer, const std::string& why) override {
     throw std::runtime_error("lost rank " + std::to_string(peer) + ": " + why);
   }

@@ -199,6 +199,15 @@ TEST(many_refs, ten_thousand_in_one_value) {
   EXPECT_EQ(remote<sum_of_refs>(many_refs(10'000)).get(), 49995000);
 }
 
+TEST(many_refs, a_million_alive_at_once) {
+  std::vector<ref<int>> refs = many_refs(1'000'000);
+  const std::vector<int> values = rota::get(refs);
+  ASSERT_EQ(values.size(), refs.size());
+  for (std::size_t i = 0; i < values.size(); ++i) ASSERT_EQ(values[i], static_cast<int>(i));
+  refs.clear();
+  EXPECT_EQ(rota::detail::leak_report(), "");
+}
+
 struct node {
   int value = 0;
   std::vector<ref<node>> next{};

@@ -252,14 +252,15 @@ TEST_F(refs, a_long_chain_is_freed_without_deep_recursion) {
 
 struct hider {
   actor_handle<cupboard> other = actor<cupboard>();
-  void keep(ref<bytes> r) { other.call<&cupboard::keep>(rota::put(r)); }
+  void keep(ref<bytes> r) { other.call<&cupboard::keep>(rota::put(r)).get(); }
   char look() { return other.call<&cupboard::look>(0u).get(); }
 };
 
 TEST_F(refs, refs_pass_through_tasks_and_actors_of_other_ranks) {
   for (int i = 0; i < 10; ++i) {
     auto h = actor<hider>();
-    remote<[](actor_handle<hider> to) { to.call<&hider::keep>(rota::put(put_made('z'))); }>(h).get();
+    // It waits for the call: those of other callers have no order with look().
+    remote<[](actor_handle<hider> to) { to.call<&hider::keep>(rota::put(put_made('z'))).get(); }>(h).get();
     churn();
     EXPECT_EQ(h.call<&hider::look>().get(), 'z');
   }

@@ -19,8 +19,8 @@ namespace rota::tests {
 // What every rank of this test offers, whatever the user's environment says. For the initialiser of a global: init
 // reads the environment.
 inline bool offer(std::initializer_list<std::pair<const char*, const char*>> settings) {
-  for (const char* name :
-       {"ROTA_CPUS", "ROTA_STORE", "ROTA_RESOURCES", "ROTA_MEMORY", "ROTA_HEAD_SLOTS", "ROTA_INLINE_BYTES"}) {
+  for (const char* name : {"ROTA_CPUS", "ROTA_STORE", "ROTA_RESOURCES", "ROTA_MEMORY", "ROTA_HEAD_SLOTS",
+                           "ROTA_INLINE_BYTES", "ROTA_SPILL_DIR", "ROTA_SPILL_QUOTA", "ROTA_STORE_PATIENCE"}) {
     unsetenv(name);
   }
   for (const auto& [name, value] : settings) setenv(name, value, 1);

@@ -21,7 +21,7 @@ for ranks in 0 1 3; do
   fresh "help, $ranks ranks"
   run $ranks "$program" --rota-help
   expect_status 0
-  expect_count out 1 "--rota-store"
+  expect_count out 1 "--rota-store,"
   expect_empty err
   expect_nothing_left
 
@@ -136,7 +136,7 @@ if fresh_shm 64k "no /dev/shm to speak of"; then
   expect_nothing_left
 fi
 if fresh_shm 256m "someone else fills /dev/shm later"; then
-  env "$mark" "$ROTA_LAUNCH" 2 "$program" --rota-store=150M fill "$notes" >"$work/out" 2>"$work/err" &
+  env "$mark" "$ROTA_LAUNCH" 2 "$program" --rota-store=150M --rota-spill-quota=0 --rota-store-patience=1 fill "$notes" >"$work/out" 2>"$work/err" &
   await "$notes/ready0" || true
   dd if=/dev/zero of=/dev/shm/someone bs=1M count=60 2>/dev/null
   head -c 1G /dev/zero >/dev/shm/more 2>/dev/null || true

@@ -17,7 +17,7 @@ using rota::ref;
 using rota::remote;
 
 // Read by init, which comes after it.
-const bool small_store = offer({{"ROTA_STORE", "64M"}});
+const bool small_store = offer({{"ROTA_STORE", "64M"}, {"ROTA_SPILL_QUOTA", "0"}, {"ROTA_STORE_PATIENCE", "300ms"}});
 
 constexpr std::size_t mebi = std::size_t{1} << 20;
 

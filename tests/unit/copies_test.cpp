@@ -278,7 +278,7 @@ class reader : public testing::Test {
  protected:
   reader() {
     agent_.set_nodes({0, 1, 1});
-    agent_.fetch = [this](std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t) {
+    agent_.fetch = [this](std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t, bool) {
       fetches_.push_back({number, from, place});
     };
     agent_.free_place = [](std::uint64_t) {};

@@ -22,7 +22,7 @@ TEST(environment, is_empty_outside_of_slurm) {
   const environment out = read({});
   EXPECT_FALSE(out.job_id || out.step_id || out.step_tasks || out.ntasks || out.procid || out.localid ||
                out.cpus_per_task || out.cpus_on_node || out.nodes || out.node_name || out.memory_per_node ||
-               out.memory_per_cpu);
+               out.memory_per_cpu || out.tmpdir);
   EXPECT_EQ(out.tasks_of_step(), 0u);
   EXPECT_EQ(advice_when_alone(out), "");
 }
@@ -38,7 +38,9 @@ TEST(environment, reads_a_task_of_a_step) {
                                 {"SLURM_CPUS_ON_NODE", "16"},
                                 {"SLURM_NNODES", "2"},
                                 {"SLURMD_NODENAME", "n2"},
-                                {"SLURM_MEM_PER_NODE", "2048"}});
+                                {"SLURM_MEM_PER_NODE", "2048"},
+                                {"SLURM_TMPDIR", "/local/123"}});
+  EXPECT_EQ(out.tmpdir, "/local/123");
   EXPECT_EQ(out.job_id, "123");
   EXPECT_EQ(out.step_id, 2u);
   EXPECT_EQ(out.step_tasks, 8u);

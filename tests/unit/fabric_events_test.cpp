@@ -26,7 +26,7 @@ struct listener final : rota::mpi::fabric::listener {
   }
   void received(std::uint64_t number, bool whole) override { end("received", number, whole); }
   void heard(rank_t from) override { told.push_back("heard " + std::to_string(from)); }
-  void sent(std::uint64_t number, bool whole) override { end("sent", number, whole); }
+  void sent(rank_t to, std::uint64_t number, bool whole) override { end("sent " + std::to_string(to), number, whole); }
   void broken(rank_t peer, const std::string& why) override {
     told.push_back("broken " + std::to_string(peer) + " " + why);
   }
@@ -43,12 +43,12 @@ TEST(fabric_events, are_told_once_and_in_order) {
   events.heard(3);
   events.batch(2, filled(5));
   events.received(7, true);
-  events.sent(8, false);
+  events.sent(4, 8, false);
   events.broken(3, "cut");
   EXPECT_FALSE(events.empty());
   EXPECT_TRUE(events.take(to));
   EXPECT_EQ(to.told,
-            (std::vector<std::string>{"heard 3", "batch 2 5", "received 7 whole", "sent 8 failed", "broken 3 cut"}));
+            (std::vector<std::string>{"heard 3", "batch 2 5", "received 7 whole", "sent 4 8 failed", "broken 3 cut"}));
   EXPECT_FALSE(events.take(to));
 }
 

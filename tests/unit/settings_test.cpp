@@ -89,6 +89,9 @@ TEST(settings, every_setting_has_flag_and_variable) {
                                                           {"ROTA_HEAD_SLOTS", "1"},
                                                           {"ROTA_MEMORY", "3G"},
                                                           {"ROTA_STORE", "64M"},
+                                                          {"ROTA_SPILL_DIR", "/scratch"},
+                                                          {"ROTA_SPILL_QUOTA", "5G"},
+                                                          {"ROTA_STORE_PATIENCE", "2m"},
                                                           {"ROTA_INLINE_BYTES", "1k"},
                                                           {"ROTA_SHUTDOWN_TIMEOUT", "1500ms"},
                                                           {"ROTA_RESOURCES", "ssd:2,licence:0.5"},
@@ -106,6 +109,9 @@ TEST(settings, every_setting_has_flag_and_variable) {
     EXPECT_EQ(values.head_slots, 1);
     EXPECT_EQ(values.memory, std::size_t{3} << 30);
     EXPECT_EQ(values.store, std::size_t{64} << 20);
+    EXPECT_EQ(values.spill_dir, "/scratch");
+    EXPECT_EQ(values.spill_quota, std::size_t{5} << 30);
+    EXPECT_EQ(values.store_patience, std::chrono::minutes(2));
     EXPECT_EQ(values.inline_bytes, 1024u);
     EXPECT_EQ(values.shutdown_timeout, std::chrono::milliseconds(1500));
     EXPECT_EQ(values.resources, (std::map<std::string, double>{{"licence", 0.5}, {"ssd", 2}}));
@@ -125,6 +131,16 @@ TEST(settings, an_unknown_flag_is_refused_with_the_known_ones_and_the_nearest) {
 
 TEST(settings, unknown_variables_are_left_alone) {
   EXPECT_EQ((command{{}, {{"ROTA_BANANAS", "x"}}}.refusal()), "accepted");
+}
+
+TEST(settings, auto_lets_the_runtime_choose_where_and_how_much_it_spills) {
+  config own;
+  own.spill_dir = "/scratch";
+  own.spill_quota = 7;
+  const config values = command{{"--rota-spill-dir=auto", "--rota-spill-quota=auto"}}.resolve(own).values;
+  EXPECT_EQ(values.spill_dir, "");
+  EXPECT_EQ(values.spill_quota, config::half_of_disk);
+  EXPECT_EQ((command{{"--rota-spill-quota=0"}}.resolve().values.spill_quota), 0u);
 }
 
 TEST(settings, a_refusal_names_source_value_and_what_is_accepted) {
@@ -152,6 +168,9 @@ TEST(settings, bad_values_are_refused) {
                            "--rota-inline-bytes=63",
                            "--rota-inline-bytes=1M",
                            "--rota-store=18446744073709551615",
+                           "--rota-spill-quota=half",
+                           "--rota-spill-quota=-1",
+                           "--rota-store-patience=-1s",
                            "--rota-shutdown-timeout=-1s",
                            "--rota-shutdown-timeout=nans",
                            "--rota-shutdown-timeout=5h",

@@ -21,7 +21,7 @@ struct sealed_place {
   sealed_place(const sealed_place&) = delete;
   sealed_place& operator=(const sealed_place&) = delete;
   ~sealed_place() {
-    if (where.data) give_back_place(where.offset);
+    if (where.data) give_back_place(where.cell);
   }
   place where;
 };
@@ -94,7 +94,7 @@ class array_builder {
     return *this;
   }
   ~array_builder() {
-    if (place_.data) detail::give_back_place(place_.offset);
+    if (place_.data) detail::give_back_place(place_.cell);
   }
 
   T* data() noexcept { return reinterpret_cast<T*>(place_.data); }

@@ -47,7 +47,7 @@ class ref {
   T fetch(detail::deadline until) const {
     if (!handle_) detail::throw_empty_ref();
     [[maybe_unused]] detail::value_bytes bytes = detail::await_value(handle_.get(), until);
-    if constexpr (!std::is_void_v<T>) return detail::decode_value<T>(handle_, bytes);
+    if constexpr (!std::is_void_v<T>) return detail::decode_value<T>(handle_, std::move(bytes));
   }
 
   detail::handle handle_;

@@ -220,14 +220,20 @@ void encode_value(encoded& to, array_builder<T>&& builder) {
   to.placed = true;
 }
 
+// What an array keeps that is a view of a stored object. The pin goes first: it is the object's.
+struct kept_view {
+  handle object;
+  stored_pin pin;
+};
+
 // The value of an object that has one. An array is a view that keeps the object.
 template <class T>
-T decode_value(const handle& from, const value_bytes& bytes) {
+T decode_value(const handle& from, value_bytes bytes) {
   if constexpr (is_array<T>) {
     using element = typename T::value_type;
     const std::size_t size = bytes.size / sizeof(element);
     if (reinterpret_cast<std::uintptr_t>(bytes.data) % alignof(element) == 0) {
-      auto keep = std::make_shared<handle>(from);
+      auto keep = std::make_shared<kept_view>(from, std::move(bytes.pin));
       return T(reinterpret_cast<const element*>(bytes.data), size, std::shared_ptr<const void>(keep, bytes.data));
     }
     auto copy = aligned_bytes(bytes.size, alignof(element));

@@ -50,13 +50,35 @@ class handle {
   object* object_ = nullptr;
 };
 
+// Keeps the bytes of a stored value where they are. Move-only.
+class stored_pin {
+ public:
+  stored_pin() noexcept = default;
+  explicit stored_pin(std::uint32_t slot) noexcept : slot_(slot) {}
+  stored_pin(stored_pin&& other) noexcept : slot_(std::exchange(other.slot_, none)) {}
+  stored_pin& operator=(stored_pin other) noexcept {
+    std::swap(slot_, other.slot_);
+    return *this;
+  }
+  ~stored_pin() {
+    if (slot_ != none) unpin(slot_);
+  }
+
+ private:
+  static constexpr std::uint32_t none = 0xffff'ffff;
+  static void unpin(std::uint32_t slot) noexcept;
+
+  std::uint32_t slot_ = none;
+};
+
 // The serialized bytes of a value, and the objects whose refs lie inside, in the order of writing. Valid while the
-// object is held.
+// object is held, and this.
 struct value_bytes {
   const std::byte* data = nullptr;
   std::size_t size = 0;
   object* const* refs = nullptr;
   std::size_t ref_count = 0;
+  stored_pin pin{};
 };
 
 using deadline = std::optional<std::chrono::steady_clock::time_point>;
@@ -113,10 +135,10 @@ std::size_t inline_limit() noexcept;
 // Room in the node's store. Throws out_of_memory. The place is given to put_placed, to a result, or back.
 struct place {
   std::byte* data = nullptr;
-  std::uint64_t offset = 0;
+  std::uint64_t cell = 0;  // by which the value is found, wherever its bytes are moved
 };
 place reserve_place(std::size_t bytes);
 [[noreturn]] void throw_too_many(std::size_t count, std::size_t each);  // out_of_memory; each in bytes
-void give_back_place(std::uint64_t offset) noexcept;
+void give_back_place(std::uint64_t cell) noexcept;
 
 }  // namespace rota::detail

@@ -13,6 +13,13 @@ std::string leak_report();
 // Values in this rank's part of the store.
 std::size_t stored_values();
 
+// Bytes of values that the ranks of this node have on disk.
+std::size_t spilled_bytes();
+
+// Of this rank's node: the size of its store, and the folder to which it spills.
+std::size_t store_bytes();
+std::string spill_folder();
+
 // Threads of this process that the runtime made.
 std::size_t runtime_threads();
 

@@ -95,7 +95,7 @@ struct encoded {
 
   explicit encoded(std::size_t limit) noexcept : bytes(limit) {}
   ~encoded() {
-    if (placed) give_back_place(where.offset);  // nobody took it
+    if (placed) give_back_place(where.cell);  // nobody took it
   }
 };
 

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/wire/store_messages.h"
+#include "runtime/worker/disk_thread.h"
+#include "runtime/worker/rooms.h"
+#include "runtime/worker/store_link.h"
+#include "runtime/worker/transfers.h"
+
+namespace rota::detail {
+
+// Brings values of this rank's part of the store back into memory: from disk, or, copies, from the node where they came
+// from. Used by the thread that holds the pump; nothing blocks.
+class restoring {
+ public:
+  using answer = std::function<void(wire::fetch_outcome, const std::string& why)>;
+
+  restoring(store_link& store, const objectstore::node_memory& memory, disk_thread& disk, rooms& room,
+            transfers& others, wire::outbox& out)
+      : store_(store), memory_(memory), disk_(disk), rooms_(room), transfers_(others), out_(out) {}
+
+  // Calls then() once the value is in memory, at once if it is, or when it cannot be brought back.
+  void want(std::uint64_t cell, answer then);
+
+ private:
+  void begin(std::uint64_t cell);
+  void read(std::uint64_t cell, const objectstore::disk_place& from, std::uint64_t offset);
+  void came(std::uint64_t cell, std::uint64_t offset, wire::fetch_outcome outcome, const std::string& why);
+  void tell(std::uint64_t cell, wire::fetch_outcome outcome, const std::string& why);
+
+  store_link& store_;
+  const objectstore::node_memory& memory_;
+  disk_thread& disk_;
+  rooms& rooms_;
+  transfers& transfers_;
+  wire::outbox& out_;
+  std::unordered_map<std::uint64_t, std::vector<answer>> waiting_;  // by cell
+};
+
+}  // namespace rota::detail
