@@ -11,7 +11,7 @@
 namespace bench {
 namespace {
 
-constexpr std::array<benchmark, 24> table{{
+constexpr std::array<benchmark, 25> table{{
     {"pending", "memory of rank 0 for each of 1,000,000 tasks held back by one argument", 2, run_pending},
     {"roundtrip", "one task at a time on the other rank", 2, run_roundtrip},
     {"tasks", "1,000,000 independent tasks: submit all, get all", 2, run_tasks},
@@ -27,6 +27,7 @@ constexpr std::array<benchmark, 24> table{{
     {"put_copy", "put of a 64 MiB vector into fresh memory, and into memory used before", 1, run_put_copy},
     {"put_array", "make_array, fill and put, 64 MiB", 1, run_put_array},
     {"get_view", "get of a 64 MiB array made on the other rank", 2, run_get_view},
+    {"spill", "4 times the store, in values of 8 MiB: put all, get all", 1, run_spill, 1, std::size_t{1} << 30},
     {"many_refs", "10,000 refs: in a get, in a value, in the arguments of a task", 2, run_many_refs},
     {"idle", "CPU seconds of all ranks over 2 idle seconds", 1, run_idle},
     {"startup", "rota::init to the first result from another rank", 1, run_startup},

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,14 +33,15 @@ struct finding {
 };
 void report(const context& run, const finding& found);
 
-// A subcommand. REQUIRES: `ranks` ranks at least, on one node, or (nodes > 1) on as many nodes at least. run() reports
-// one finding or more, and throws when a result is wrong.
+// A subcommand. REQUIRES: `ranks` ranks at least, on one node, or (nodes > 1) on as many nodes at least; a store of
+// `most_store` bytes at most, if that is not 0. run() reports one finding or more, and throws when a result is wrong.
 struct benchmark {
   const char* name;
   const char* what;
   int ranks;
   void (*run)(const context&);
   int nodes = 1;
+  std::size_t most_store = 0;
 };
 
 // In the order in which `all` runs them: pending first, since memory that others gave back would hide what it asks for.
@@ -60,6 +62,7 @@ void run_actor_roundtrip(const context& run);
 void run_put_copy(const context& run);
 void run_put_array(const context& run);
 void run_get_view(const context& run);
+void run_spill(const context& run);
 void run_many_refs(const context& run);
 void run_idle(const context& run);
 void run_startup(const context& run);

@@ -1,5 +1,6 @@
 // Measures rota beside the bare means that it is made of; README.md says how.
 
+#include <rota/detail/session_state.h>
 #include <rota/rota.h>
 
 #include <CLI/CLI.hpp>
@@ -50,6 +51,12 @@ command_line parse(int argc, char** argv, int ranks) {
       parsed.status = 2;
     }
     if (!nodes_fit) continue;
+    if (one.most_store > 0 && rota::detail::store_bytes() > one.most_store) {
+      std::fprintf(stderr, "rota-bench: %s needs a store of %zu MiB at most: rota-bench %s --rota-store=256M\n",
+                   one.name, one.most_store >> 20, one.name);
+      if (named) parsed.status = 2;
+      continue;
+    }
     if (ranks >= one.ranks) {
       parsed.chosen.push_back(one);
     } else {
