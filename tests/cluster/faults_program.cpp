@@ -56,6 +56,24 @@ int transfer(const std::string& folder) {
   }
 }
 
+// Values of twice the store of the last node are read one after the other, again and again: they come back from its
+// disk, and leave this node's store for the next ones. Until one does not come.
+int spilled(const std::string& folder) {
+  std::vector<rota::ref<std::vector<std::uint8_t>>> all;
+  for (int i = 0; i < 16; ++i) all.push_back(remote<bytes>.with(on_last())(large / 8, static_cast<std::uint8_t>(i)));
+  for (int round = 0;; ++round) {
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const std::vector<std::uint8_t> got = all[i].get();
+      if (got.size() == large / 8 && std::all_of(got.begin(), got.end(), [&](std::uint8_t b) { return b == i; })) {
+        continue;
+      }
+      std::puts("wrong bytes");
+      return 1;
+    }
+    if (round == 0) write_note(folder + "/reads");
+  }
+}
+
 // Small tasks on all ranks, for some seconds; each must come back right, whatever happens to the ranks meanwhile.
 int tasks(const std::string& folder) {
   write_note(folder + "/reads");
@@ -116,6 +134,7 @@ int main(int argc, char** argv) {
   remote<note_pid>.with(on_last())(folder).get();
   try {
     if (way == "transfer") return transfer(folder);
+    if (way == "spilled") return spilled(folder);
     if (way == "tasks") return tasks(folder);
     if (way == "slow_reader") return slow_reader(folder);
     if (way == "late_end") return late_end(folder);

@@ -50,24 +50,40 @@ pause() {
 }
 last_rank() { on n3 kill "$1" "$(<"$notes/pid")"; }
 
-for way in link cut; do
-  fresh "a large value is on its way when the cable is pulled ($way)"
-  begin --ntasks-per-node=1 transfer "$soon"
-  if [[ $way == link ]]; then "$cluster" link n3 down; else "$cluster" cut n3; fi
+# cable link|cut WAY SETTINGS..., crash WAY SETTINGS...: n3 is lost while values come from there.
+cable() {
+  begin --ntasks-per-node=1 "$2" "$soon" "${@:3}"
+  if [[ $1 == link ]]; then "$cluster" link n3 down; else "$cluster" cut n3; fi
   expect_lost 2
-  if [[ $way == link ]]; then "$cluster" link n3 up; else "$cluster" join n3; fi
+  if [[ $1 == link ]]; then "$cluster" link n3 up; else "$cluster" join n3; fi
   "$cluster" wait || say "n3 did not come back"
   expect_nodes_clean
+}
+crash() {
+  begin --ntasks-per-node=1 "$1" "$soon" "${@:2}"
+  "$cluster" crash n3
+  expect_lost 2
+  on ctl scontrol update NodeName=n3 State=DOWN Reason=crashed
+  "$cluster" start n3
+  "$cluster" wait || say "n3 did not come back"
+  expect_nodes_clean
+}
+small="--rota-store=64M --rota-spill-quota=1G"
+
+for way in link cut; do
+  fresh "a large value is on its way when the cable is pulled ($way)"
+  cable $way transfer
+  [[ $way == link ]] && fabric=ucx || fabric=rma
+  fresh "spilled values come from a node when its cable is pulled ($way), over $fabric"
+  cable $way spilled "$small" --rota-fabric=$fabric
 done
 
 fresh "a node crashes while a large value is on its way"
-begin --ntasks-per-node=1 transfer "$soon"
-"$cluster" crash n3
-expect_lost 2
-on ctl scontrol update NodeName=n3 State=DOWN Reason=crashed
-"$cluster" start n3
-"$cluster" wait || say "n3 did not come back"
-expect_nodes_clean
+crash transfer
+for fabric in ucx rma; do
+  fresh "a node crashes while spilled values come from there, over $fabric"
+  crash spilled "$small" --rota-fabric=$fabric
+done
 
 pause "a rank stops for 3 s and goes on" 0
 pause "a rank stops until it is missed and goes on" 1 --rota-suspect-after=1 --rota-lost-after=20

@@ -1,13 +1,16 @@
 // References at random: all ranks make, copy, nest, pass and drop them at once, by tasks, calls and values inside
-// values. At the end nothing is left on any rank. ROTA_STRESS=SEED:SECONDS chooses; the default is 1:3.
+// values. At the end nothing is left on any rank. ROTA_STRESS=SEED:SECONDS[:STORE] chooses; the default is 1:3. With
+// STORE, as 16M, values are larger than without, and must have left memory for the disk.
 #include <gtest/gtest.h>
 #include <rota/detail/session_state.h>
 #include <rota/rota.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -22,8 +25,26 @@ using rota::actor_handle;
 using rota::ref;
 using rota::remote;
 
+struct choice {
+  std::uint64_t seed = 1;
+  double seconds = 3;
+  std::string store{};  // empty: room for all
+};
+choice chosen() {
+  choice c;
+  const char* given = std::getenv("ROTA_STRESS");
+  if (given == nullptr) return c;
+  std::array<char, 16> store{};
+  const int read = std::sscanf(given, "%lu:%lf:%15s", &c.seed, &c.seconds, store.data());
+  if (read < 2) throw std::invalid_argument(std::string("ROTA_STRESS=") + given);
+  if (read == 3) c.store = store.data();
+  return c;
+}
+
 // Read by init, which comes after it.
-const bool small_store = offer({{"ROTA_STORE", "256M"}, {"ROTA_CPUS", "2"}});
+const bool store_given = !chosen().store.empty();
+const bool small_store =
+    offer({{"ROTA_STORE", chosen().store.empty() ? "256M" : chosen().store.c_str()}, {"ROTA_CPUS", "2"}});
 
 struct node;
 // A ref, and how deep refs lie inside its value: without a limit everything would be kept by something.
@@ -81,25 +102,33 @@ struct shelf {
   void clear() { kept.clear(); }
 };
 
+struct walked {
+  std::uint64_t steps = 0, spilled = 0;  // bytes on disk, at most
+};
+
 class walker {
  public:
   walker(std::uint64_t seed, std::vector<actor_handle<shelf>> shelves)
       : random_(seed), next_id_(seed << 32), shelves_(std::move(shelves)), ranks_(workers()) {}
 
-  std::uint64_t walk(std::chrono::milliseconds time) {
+  walked walk(std::chrono::milliseconds time) {
     const auto until = std::chrono::steady_clock::now() + time;
-    std::uint64_t steps = 0;
-    for (; std::chrono::steady_clock::now() < until; ++steps) {
+    walked all;
+    for (; std::chrono::steady_clock::now() < until; ++all.steps) {
       step();
+      all.spilled = std::max<std::uint64_t>(all.spilled, rota::detail::spilled_bytes());
       while (mine_.size() > 24) mine_.erase(mine_.begin() + static_cast<std::ptrdiff_t>(below(mine_.size())));
     }
-    return steps;
+    return all;
   }
 
  private:
   std::uint64_t below(std::uint64_t n) { return random_() % n; }
   // Mostly inside the message, at times in the store.
-  std::size_t words() { return below(4) == 0 ? 1000 + below(20'000) : below(30); }
+  std::size_t words() {
+    if (store_given && below(20) == 0) return 50'000 + below(200'000);
+    return below(4) == 0 ? 1000 + below(20'000) : below(30);
+  }
   held any() { return mine_[below(mine_.size())]; }
   refs some() {
     refs all;
@@ -166,32 +195,34 @@ class walker {
   refs mine_;
 };
 
-std::uint64_t walk(std::uint64_t seed, unsigned milliseconds, std::vector<actor_handle<shelf>> shelves) {
+walked walk(std::uint64_t seed, unsigned milliseconds, std::vector<actor_handle<shelf>> shelves) {
   return walker(seed, std::move(shelves)).walk(std::chrono::milliseconds(milliseconds));
 }
 std::size_t stored_values() { return rota::detail::stored_values(); }
 
 TEST(stress, references_at_random_leave_nothing_behind) {
-  std::uint64_t seed = 1;
-  double seconds = 3;
-  if (const char* given = std::getenv("ROTA_STRESS")) {
-    ASSERT_EQ(std::sscanf(given, "%lu:%lf", &seed, &seconds), 2) << given;
-  }
+  const auto [seed, seconds, store] = chosen();
   const auto milliseconds = static_cast<unsigned>(seconds * 1000);
+  std::printf("seed %lu, store %s\n", seed, store.c_str());
   {
     std::vector<actor_handle<shelf>> shelves;
     for (unsigned rank : workers()) shelves.push_back(actor<shelf>.with({.where = rota::on_rank(rank)})());
-    std::vector<ref<std::uint64_t>> walks;
+    std::vector<ref<walked>> walks;
     for (unsigned rank : workers()) {
       for (std::uint64_t i = 0; i < 2; ++i) {
         walks.push_back(
             remote<walk>.with({.where = rota::on_rank(rank)})(seed * 1000 + rank * 2 + i, milliseconds, shelves));
       }
     }
-    std::uint64_t steps = walk(seed * 1000 + 999, milliseconds, shelves);
-    for (const auto& w : walks) steps += w.get();
-    std::printf("%lu steps\n", steps);
-    EXPECT_GT(steps, 100);
+    walked all = walk(seed * 1000 + 999, milliseconds, shelves);
+    for (const auto& w : walks) {
+      const walked one = w.get();
+      all.steps += one.steps;
+      all.spilled = std::max(all.spilled, one.spilled);
+    }
+    std::printf("%lu steps, at most %lu bytes on the disk of a node\n", all.steps, all.spilled);
+    EXPECT_GT(all.steps, 100);
+    EXPECT_EQ(all.spilled > 0, store_given);
     for (auto& s : shelves) s.call<&shelf::clear>().get();
   }
   EXPECT_EQ(rota::detail::leak_report(), "");
