@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "mpi/patience.h"
 #include "mpi/world.h"
 #include "runtime/base/clock.h"
 
@@ -19,6 +20,7 @@ std::vector<std::uint32_t> nodes_of(const world& w) {
 
 MPI_Comm own_comm(const world& w) {
   MPI_Comm comm = MPI_COMM_NULL;
+  come_together(w.comm());
   check(MPI_Comm_dup(w.comm(), &comm), "MPI_Comm_dup");
   check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
   return comm;
@@ -42,12 +44,13 @@ rma_fabric::rma_fabric(const world& w, const fabric_options& options)
   for (rank_t r = 0; r < w.size(); ++r) {
     if (layout_.far(options_.self, r)) add_peer(r);
   }
-  mpi::check(MPI_Barrier(comm_), "MPI_Barrier");  // nobody puts into what is not cleared
+  come_together(comm_);  // nobody puts into what is not cleared
   watch_.emplace(rma_watch::place{comm_, win_, tag_watch, tag_control});
 }
 
 void rma_fabric::open_window() {
   const std::size_t size = layout_.bytes(options_.self);
+  come_together(comm_);
   mpi::check(MPI_Win_allocate(static_cast<MPI_Aint>(size), 1, MPI_INFO_NULL, comm_, &mine_, &win_), "MPI_Win_allocate");
   mpi::check(MPI_Win_set_errhandler(win_, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
   int* model = nullptr;

@@ -9,6 +9,7 @@
 #include <new>
 #include <string>
 
+#include "mpi/patience.h"
 #include "runtime/base/pages.h"
 
 namespace rota::mpi {
@@ -102,10 +103,11 @@ void node_window::map_shared(const world& w) {
   const std::uint64_t needed = layout_.total() + mpi_margin;
   std::uint64_t free = free_shared_memory();
   // One rank decides for all: they may not see the same number.
-  check(MPI_Bcast(&free, 1, MPI_UINT64_T, 0, w.node_comm()), "MPI_Bcast");
+  broadcast_over(w.node_comm(), &free, sizeof free, 0);
   if (needed > free) throw_no_room(w, shared_memory_folder, needed, free);
 
   void* mine = nullptr;
+  come_together(w.node_comm());
   const auto bytes = static_cast<MPI_Aint>(rank_ == 0 ? layout_.total() + page_bytes : 0);
   check(MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, w.node_comm(), &mine, &win_), "MPI_Win_allocate_shared");
   check(MPI_Win_set_errhandler(win_, MPI_ERRORS_RETURN), "MPI_Win_set_errhandler");
@@ -121,13 +123,15 @@ void node_window::map_shared(const world& w) {
 void node_window::prepare_slice(const world& w) {
   const std::size_t begin = layout_.slice(rank_);
   int good = base::populate(base_ + begin, layout_.slice_end(rank_) - begin) ? 1 : 0;
-  check(MPI_Allreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, w.node_comm()), "MPI_Allreduce");
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallreduce(MPI_IN_PLACE, &good, 1, MPI_INT, MPI_MIN, w.node_comm(), &request), "MPI_Iallreduce");
+  await(request);
   if (good == 0) throw_no_room(w, shared_memory_folder, layout_.pool(), free_shared_memory());
   new (base_ + begin) doorbell;
   for (int producer = 0; producer < size_; ++producer) {
     if (producer != rank_) new (base_ + layout_.ring(rank_, producer)) ring_header;
   }
-  check(MPI_Barrier(w.node_comm()), "MPI_Barrier");
+  come_together(w.node_comm());
 }
 
 void node_window::close() {

@@ -7,10 +7,10 @@
 #include <array>
 #include <climits>
 #include <cstring>
-#include <thread>
 
 #include "mpi/devices.h"
 #include "mpi/launcher.h"
+#include "mpi/patience.h"
 #include "runtime/base/log.h"
 
 namespace rota::mpi {
@@ -20,6 +20,7 @@ using clock = std::chrono::steady_clock;
 
 constexpr int tag_arrived = 1;
 constexpr int tag_released = 2;
+constexpr auto meeting_pause = std::chrono::milliseconds(1);  // at most
 
 std::string host_name() {
   std::array<char, 256> name{};
@@ -52,24 +53,6 @@ void require_threads(int provided) {
 void return_errors(MPI_Comm comm) {
   check(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
-
-// Sleeps between looks at MPI, longer each time, so that waiting takes no CPU from the ranks waited for.
-class patience {
- public:
-  explicit patience(clock::time_point until) : until_(until) {}
-
-  // False when time is up.
-  bool pause() {
-    if (clock::now() >= until_) return false;
-    std::this_thread::sleep_for(pause_);
-    pause_ = std::min(pause_ * 2, std::chrono::microseconds(1000));
-    return true;
-  }
-
- private:
-  clock::time_point until_;
-  std::chrono::microseconds pause_{10};
-};
 
 }  // namespace
 
@@ -136,6 +119,7 @@ std::unique_ptr<world> world::adopt(MPI_Comm comm) {
 }
 
 void world::settle_in(MPI_Comm parent) {
+  come_together(parent);
   check(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
   return_errors(comm_);
   int rank = 0;
@@ -151,14 +135,14 @@ void world::gather_facts() {
   mine.pid = getpid();
   check(MPI_Comm_rank(node_comm_, &mine.node_rank), "MPI_Comm_rank");
   mine.lowest_of_node = static_cast<std::int32_t>(rank_);
-  check(MPI_Bcast(&mine.lowest_of_node, 1, MPI_INT32_T, 0, node_comm_), "MPI_Bcast");
+  broadcast_over(node_comm_, &mine.lowest_of_node, sizeof mine.lowest_of_node, 0);
   const std::string host = host_name();
   std::memcpy(mine.host.data(), host.data(), std::min(host.size(), mine.host.size() - 1));
 
   int size = 0;
   check(MPI_Comm_size(comm_, &size), "MPI_Comm_size");
   std::vector<packed_facts> all(static_cast<std::size_t>(size));
-  check(MPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm_), "MPI_Allgather");
+  allgather_over(comm_, &mine, sizeof mine, all.data());
 
   facts_.reserve(all.size());
   nodes_ = 0;
@@ -175,7 +159,7 @@ void world::gather_facts() {
 std::vector<std::string> world::allgather(std::string_view mine) const {
   std::uint64_t length = mine.size();
   std::vector<std::uint64_t> lengths(size());
-  check(MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, comm_), "MPI_Allgather");
+  allgather_over(comm_, &length, sizeof length, lengths.data());
   std::vector<int> counts, offsets;
   std::uint64_t total = 0;
   for (std::uint64_t one : lengths) {
@@ -185,9 +169,11 @@ std::vector<std::string> world::allgather(std::string_view mine) const {
     total += one;
   }
   std::string bytes(total, '\0');
-  check(MPI_Allgatherv(mine.data(), static_cast<int>(length), MPI_BYTE, bytes.data(), counts.data(), offsets.data(),
-                       MPI_BYTE, comm_),
-        "MPI_Allgatherv");
+  MPI_Request request = MPI_REQUEST_NULL;
+  check(MPI_Iallgatherv(mine.data(), static_cast<int>(length), MPI_BYTE, bytes.data(), counts.data(), offsets.data(),
+                        MPI_BYTE, comm_, &request),
+        "MPI_Iallgatherv");
+  await(request);
   std::vector<std::string> all;
   all.reserve(lengths.size());
   for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -198,10 +184,10 @@ std::vector<std::string> world::allgather(std::string_view mine) const {
 
 std::string world::broadcast(std::string_view mine, rank_t root) const {
   std::uint64_t length = mine.size();
-  check(MPI_Bcast(&length, 1, MPI_UINT64_T, static_cast<int>(root), comm_), "MPI_Bcast");
+  broadcast_over(comm_, &length, sizeof length, root);
   if (length > INT_MAX) throw config_error("world::broadcast: more than 2 GiB");
   std::string bytes = rank_ == root ? std::string(mine) : std::string(length, '\0');
-  check(MPI_Bcast(bytes.data(), static_cast<int>(length), MPI_BYTE, static_cast<int>(root), comm_), "MPI_Bcast");
+  broadcast_over(comm_, bytes.data(), length, root);
   return bytes;
 }
 
@@ -221,7 +207,7 @@ void world::await_all(clock::time_point until, const std::function<void()>& mean
     check(MPI_Irecv(nullptr, 0, MPI_BYTE, i + 1, tag_arrived, comm_, &requests[static_cast<std::size_t>(i)]),
           "MPI_Irecv");
   }
-  patience patient(until);
+  patience patient(until, meeting_pause);
   for (int missing = peers;;) {
     int count = 0;
     check(MPI_Testsome(peers, requests.data(), &count, done.data(), MPI_STATUSES_IGNORE), "MPI_Testsome");
@@ -246,7 +232,7 @@ void world::await_release(clock::time_point until, const std::function<void()>& 
   MPI_Request request = MPI_REQUEST_NULL;
   check(MPI_Irecv(nullptr, 0, MPI_BYTE, 0, tag_released, comm_, &request), "MPI_Irecv");
   check(MPI_Send(nullptr, 0, MPI_BYTE, 0, tag_arrived, comm_), "MPI_Send");
-  patience patient(until);
+  patience patient(until, meeting_pause);
   for (;;) {
     int done = 0;
     check(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
