@@ -23,7 +23,7 @@ struct board {
   std::atomic<std::uint64_t> values;   // their number
   std::atomic<std::uint64_t> spilled;  // bytes of its values on disk
   std::atomic<std::uint64_t> stuck;    // 1: it found nothing to move out when it last looked
-  std::atomic<std::uint64_t> writing;  // 1: values are on their way to the disk
+  std::atomic<std::uint64_t> writing;  // 1: values are on their way to the disk, which took the last ones
   std::array<std::atomic<std::uint64_t>, 3> spare;
   std::array<std::atomic<std::uint64_t>, most_pin_blocks> pin_blocks;  // 1 + offset in the pool; 0: none
   std::array<cell, cells_here> cells;                                  // the first; further ones lie in the pool

@@ -98,7 +98,8 @@ void spiller::write(objectstore::values::evicted found, std::shared_ptr<batch> b
   }
   for (const objectstore::values::leaving& one : b->values) b->pieces.push_back(one.data);
   writing_ = true;
-  board_.writing.store(1, std::memory_order_relaxed);  // relaxed: a hint, as below
+  // What failed is tried again, but nobody waits longer for it. relaxed: a hint, as below.
+  board_.writing.store(failed_ ? 0 : 1, std::memory_order_relaxed);
   wanted_ = wanted_elsewhere_ = false;
   disk_.later([this, b] { b->done = store_.files().write(b->pieces); }, [this, b, &out] { wrote(*b, out); });
 }
@@ -106,7 +107,8 @@ void spiller::write(objectstore::values::evicted found, std::shared_ptr<batch> b
 void spiller::wrote(batch& b, wire::outbox& out) {
   writing_ = false;
   board_.writing.store(0, std::memory_order_relaxed);
-  if (!b.done.why.empty()) {
+  failed_ = !b.done.why.empty();
+  if (failed_) {
     const auto now = std::chrono::steady_clock::now();
     if (now >= warns_again_) {
       base::log().warn("spilling: {}", b.done.why);

@@ -50,6 +50,7 @@ class spiller {
   disk_thread& disk_;
   limits limits_;
   bool writing_ = false;
+  bool failed_ = false;                             // the last write
   bool wanted_ = false, wanted_elsewhere_ = false;  // while it was writing; by another rank
   std::string why_full_;
   std::chrono::steady_clock::time_point again_{};  // the disk was full: not before
