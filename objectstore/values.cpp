@@ -206,9 +206,18 @@ bytes_view values::lend(std::uint64_t place) {
   return {memory_.pool.data() + r.offset, r.size};
 }
 
+std::optional<disk_place> values::lend_from_disk(std::uint64_t place) {
+  record& r = known(place, "lend_from_disk");
+  if (r.at != stage::away && r.at != stage::returning)
+    throw std::logic_error("values::lend_from_disk: it is in memory");
+  if (!r.on_disk || r.freed) return std::nullopt;
+  ++r.lent;
+  return r.disk;
+}
+
 void values::lend_over(std::uint64_t place, std::vector<disk_place>& forget) {
   record& r = known(place, "lend_over");
-  if (--r.lent > 0 || !r.freed || r.at == stage::leaving) return;
+  if (--r.lent > 0 || !r.freed || r.at == stage::leaving || r.at == stage::returning) return;
   erase(by_place_.find(place)->second, forget);
 }
 
@@ -353,7 +362,7 @@ values::backing values::begin_return(std::uint64_t place) {
 bool values::returned(std::uint64_t place, std::uint64_t offset, std::vector<disk_place>& forget) {
   record& r = known(place, "returned");
   const index i = by_place_.find(place)->second;
-  if (r.freed) {
+  if (r.freed && r.lent == 0) {
     heap_.free(offset);
     erase(i, forget);
     return false;
@@ -370,7 +379,7 @@ bool values::returned(std::uint64_t place, std::uint64_t offset, std::vector<dis
 void values::not_returned(std::uint64_t place, std::vector<disk_place>& forget) {
   record& r = known(place, "not_returned");
   r.at = stage::away;
-  if (r.freed) erase(by_place_.find(place)->second, forget);
+  if (r.freed && r.lent == 0) erase(by_place_.find(place)->second, forget);
 }
 
 std::vector<std::uint64_t> values::largest(std::size_t most) const {

@@ -68,6 +68,8 @@ class values {
   std::uint64_t size_of(std::uint64_t place) const;
   // Its bytes, kept where they are until lend_over(). REQUIRES: in_memory.
   bytes_view lend(std::uint64_t place);
+  // The same where it is on disk and not in memory: where it was written is kept. nullopt: it is not on disk.
+  std::optional<disk_place> lend_from_disk(std::uint64_t place);
   void lend_over(std::uint64_t place, std::vector<disk_place>& forget);
 
   // Makes room: drops what can be had again, and picks what is to be written first; least lately used first, copies

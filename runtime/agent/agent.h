@@ -95,8 +95,8 @@ class agent {
   std::function<void(std::uint64_t place)> free_place;
   std::function<std::string(std::uint32_t function)> function_name;
   void set_nodes(std::vector<std::uint32_t> of_ranks) { nodes_ = {self_, std::move(of_ranks)}; }  // before all else
-  // Brings what lies in the heap of `from`, on another node, into this rank's own; `copy`: as well. Ends in fetched().
-  std::function<void(std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t size, bool copy)> fetch;
+  // Brings what lies in the heap of another rank, of another node, into this rank's own. Ends in fetched().
+  std::function<void(std::uint64_t number, const source& from, std::uint64_t size)> fetch;
   void fetched(std::uint64_t number, wire::fetch_outcome outcome, std::uint64_t place);
   // For the simulator: what the head will hear with the next flush; every object that this rank names with a handle.
   const std::vector<object_id>& unsent_plus() const { return plus_; }

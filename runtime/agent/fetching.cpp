@@ -18,7 +18,7 @@ void agent::on_fetch(bytes_view record) {
   auto head = base::cursor(record).get<wire::fetch_head>();
   const std::uint64_t number = ++fetching_.last;
   fetching_.by_number[number].object = head.object;
-  fetch(number, head.from, head.place, head.size, true);
+  fetch(number, {head.from, head.place, head.home, head.home_place}, head.size);
 }
 
 // The result of a call lies on the node of its actor. True: it is on its way, and the call is over when it is here.
@@ -30,7 +30,7 @@ bool agent::fetch_result(rank_t from, object_id call, const wire::value_view& v,
   f.from = from;
   f.returned.append(record);
   fetching_.results[call] = number;
-  fetch(number, v.owner, v.place, v.size, false);
+  fetch(number, {.rank = v.owner, .place = v.place}, v.size);
   return true;
 }
 

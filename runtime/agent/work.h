@@ -32,6 +32,14 @@ struct made_value {
   std::span<object* const> contains;
 };
 
+// Where a value lies on another node. A copy of it can be had again from its home; a result that moves has none.
+struct source {
+  rank_t rank = no_rank;
+  std::uint64_t place = 0;
+  rank_t home = no_rank;
+  std::uint64_t home_place = 0;
+};
+
 // What submit and call are given. The argument bytes are copied.
 struct submission {
   std::uint32_t function = 0;

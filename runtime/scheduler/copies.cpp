@@ -79,7 +79,9 @@ void scheduler::start_fetches(index e) {
     if (first == open.size()) break;
     if (next.complete || next.source != no_rank) continue;
     const auto from = open.begin() + static_cast<std::ptrdiff_t>(first);
-    const auto found = std::find_if(from, open.end(), [&](const source& s) { return single || s.rank != next.avoid; });
+    const auto found = std::find_if(from, open.end(), [&](const source& s) {
+      return next.from_home ? s.serves == &copies.owner_serves : single || s.rank != next.avoid;
+    });
     if (found == open.end()) continue;
     std::rotate(from, found, found + 1);
     const source best = open[first++];
@@ -91,6 +93,8 @@ void scheduler::start_fetches(index e) {
     head.object = entries_[e].id;
     head.place = best.place;
     head.size = v.size;
+    head.home = v.owner;
+    head.home_place = v.place;
     out_.send(next.rank, wire::as_bytes(head));
   }
 }
@@ -130,8 +134,9 @@ void scheduler::on_fetched(rank_t from, bytes_view record) {
             fmt::format("rank {} ({}) could not read a value of {} bytes from rank {} ({}): {} transfers "
                         "broke; check the network between the two",
                         from, ranks_[from].host, size, source, ranks_[source].host, most_breaks));
-  } else if (head.outcome == wire::fetch_outcome::broken) {
+  } else if (head.outcome != wire::fetch_outcome::whole) {
     made->avoid = source;
+    made->from_home |= head.outcome == wire::fetch_outcome::away;
     made->waiting = std::move(waiting);
   } else {
     made->complete = true;

@@ -83,6 +83,7 @@ struct node_copy {
   rank_t source = no_rank;  // from whom it is fetched now
   rank_t avoid = no_rank;   // whom it could not be fetched from
   bool complete = false;
+  bool from_home = false;    // a copy had left memory: from the value's own place then
   std::uint8_t breaks = 0;   // fetches of it that broke
   std::uint32_t serves = 0;  // fetches from it that are under way
   std::uint64_t place = 0;

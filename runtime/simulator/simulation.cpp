@@ -82,8 +82,8 @@ void simulation::make_cluster() {
     s.agent_->free_place = [this, &s](std::uint64_t place) {
       demand(s.heap.erase(place) == 1, fmt::format("place {} of rank {} is freed once", place, s.rank));
     };
-    s.agent_->fetch = [this, &s](std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t, bool) {
-      fetch(s, number, from, place);
+    s.agent_->fetch = [this, &s](std::uint64_t number, const agent::source& from, std::uint64_t) {
+      fetch(s, number, from.rank, from.place);
     };
   }
   std::vector<std::uint32_t> nodes;

@@ -14,6 +14,9 @@ struct fetch_head {
   object_id object = 0;
   std::uint64_t place = 0;
   std::uint64_t size = 0;
+  rank_t home = no_rank;  // where it was made: there it lies for as long as anybody needs it
+  std::uint32_t spare2 = 0;
+  std::uint64_t home_place = 0;
 };
 
 // rank -> head: the answer. `place`: in the sender's own heap.

@@ -11,6 +11,7 @@ enum class fetch_outcome : std::uint8_t {
   no_room,  // here, in time
   broken,   // the connection
   lost,     // their owner cannot read them back
+  away,     // a copy that has left memory: they are to be had from the value's own place
 };
 
 // rank -> owner of the place: send me these bytes. They come as a bulk transfer with this number, or REFUSE does.

@@ -31,41 +31,84 @@ local_store::local_store(mpi::node_window& window, const rank_setup& setup, cons
       transfers_(out),
       restoring_(link_, memory_, disk_, rooms_, transfers_, out) {}
 
-void local_store::fetch(std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t size, bool copy) {
-  auto take = [this, number, from, place, size, copy] {
+void local_store::fetch(std::uint64_t number, const agent::source& from, std::uint64_t size) {
+  auto take = [this, number, from, size] {
     const std::optional<detail::place> room = link_.try_reserve(size);
     if (!room) return false;
-    transfers_.pull(from, place, {room->data, size}, [=, this, cell = room->cell](wire::fetch_outcome outcome) {
-      if (outcome != wire::fetch_outcome::whole) {
-        link_.free(cell, out_);
-      } else {
-        link_.seal(cell, copy ? objectstore::origin{from, place} : objectstore::origin{});
-      }
-      fetched_(number, outcome, cell);
-    });
+    transfers_.pull(from.rank, from.place, {room->data, size},
+                    [this, number, from, cell = room->cell](wire::fetch_outcome outcome) {
+                      if (outcome != wire::fetch_outcome::whole) {
+                        link_.free(cell, out_);
+                      } else {
+                        link_.seal(cell, {from.home, from.home_place});
+                      }
+                      fetched_(number, outcome, cell);
+                    });
     return true;
   };
   rooms_.find(size, std::move(take),
               [this, number](const rooms::search&) { fetched_(number, wire::fetch_outcome::no_room, 0); });
 }
 
-// What is on disk comes back first.
+void local_store::refuse(rank_t to, const wire::lend_head& asked, wire::fetch_outcome why) {
+  wire::refuse_head no;
+  no.outcome = why;
+  no.number = asked.number;
+  out_.send(to, wire::as_bytes(no));
+}
+
+// Whoever asks holds room for it, so lending must not wait for room here: nodes that fetch from each other would all
+// wait. What is on disk goes out by private memory; a copy that has left is to be had from its home.
 void local_store::lend(rank_t to, const wire::lend_head& asked) {
-  restoring_.want(asked.place, [this, to, asked](wire::fetch_outcome outcome, const std::string&) {
-    const bool same = link_.books([&](const objectstore::values& v) { return v.size_of(asked.place) == asked.size; });
-    if (outcome != wire::fetch_outcome::whole || !same) {  // another value lies there where the asker wants it no more
-      wire::refuse_head no;
-      no.outcome = outcome;
-      no.number = asked.number;
-      return out_.send(to, wire::as_bytes(no));
-    }
-    const bytes_view bytes = link_.books([&](objectstore::values& v) { return v.lend(asked.place); });
-    transfers_.lend(to, asked.number, bytes, [this, place = asked.place] {
-      std::vector<objectstore::disk_place> gone;
-      link_.books([&](objectstore::values& v) { v.lend_over(place, gone); });
-      link_.forget(std::move(gone));
-    });
+  using whereabouts = objectstore::values::whereabouts;
+  std::optional<objectstore::disk_place> from;
+  const whereabouts where = link_.books([&](objectstore::values& v) {
+    // Of another size is another value: the one that was asked for is wanted no more.
+    const whereabouts now = v.size_of(asked.place) == asked.size ? v.where(asked.place) : whereabouts::unknown;
+    if (now == whereabouts::away || now == whereabouts::on_its_way) from = v.lend_from_disk(asked.place);
+    return now;
   });
+  if (where == whereabouts::unknown) return refuse(to, asked, wire::fetch_outcome::lost);
+  if (where == whereabouts::in_memory) return lend_bytes(to, asked);
+  if (!from) return refuse(to, asked, wire::fetch_outcome::away);
+  loans_.push_back({to, asked, *from});
+  lend_next();
+}
+
+void local_store::lend_bytes(rank_t to, const wire::lend_head& asked) {
+  const bytes_view bytes = link_.books([&](objectstore::values& v) { return v.lend(asked.place); });
+  transfers_.lend(to, asked.number, bytes, [this, place = asked.place] { lend_over(place); });
+}
+
+// One at a time: private memory holds no more than one value.
+void local_store::lend_next() {
+  if (lends_ || loans_.empty()) return;
+  lends_ = true;
+  const loan next = loans_.front();
+  loans_.pop_front();
+  auto bytes = std::make_shared<std::vector<std::byte>>();
+  auto why = std::make_shared<std::string>();
+  disk_.now(
+      [this, next, bytes, why] {
+        bytes->resize(next.from.size);
+        *why = link_.files().read(next.from, *bytes);
+      },
+      [this, next, bytes, why] {
+        auto over = [this, bytes, place = next.asked.place] {
+          lend_over(place);
+          lends_ = false;
+          lend_next();
+        };
+        if (why->empty()) return transfers_.lend(next.to, next.asked.number, *bytes, over);
+        refuse(next.to, next.asked, wire::fetch_outcome::lost);
+        over();
+      });
+}
+
+void local_store::lend_over(std::uint64_t place) {
+  std::vector<objectstore::disk_place> gone;
+  link_.books([&](objectstore::values& v) { v.lend_over(place, gone); });
+  link_.forget(std::move(gone));
 }
 
 std::uint32_t local_store::ask_back(rank_t owner, std::uint64_t cell) {

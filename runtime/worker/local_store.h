@@ -2,13 +2,14 @@
 
 #include <rota/config.h>
 
-#include <chrono>
+#include <deque>
 #include <functional>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
 #include "mpi/window.h"
+#include "runtime/agent/work.h"
 #include "runtime/wire/store_messages.h"
 #include "runtime/worker/disk_thread.h"
 #include "runtime/worker/rank_setup.h"
@@ -33,8 +34,8 @@ class local_store {
   rooms& room() { return rooms_; }
   void use(mpi::fabric* way) { transfers_.use(way); }
 
-  // Brings a value from the store of another node. `copy`: it stays there too, for as long as it is needed here.
-  void fetch(std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t size, bool copy);
+  // Brings a value from the store of another node.
+  void fetch(std::uint64_t number, const agent::source& from, std::uint64_t size);
   void received(std::uint64_t number, bool whole) { transfers_.received(number, whole); }
   void sent(rank_t to, std::uint64_t number) { transfers_.sent(to, number); }
 
@@ -58,6 +59,10 @@ class local_store {
 
  private:
   void lend(rank_t to, const wire::lend_head& asked);
+  void lend_bytes(rank_t to, const wire::lend_head& asked);
+  void lend_next();
+  void lend_over(std::uint64_t place);
+  void refuse(rank_t to, const wire::lend_head& asked, wire::fetch_outcome why);
   void came_back(std::uint32_t number, wire::fetch_outcome outcome, const std::string& why);
 
   rank_t self_;
@@ -70,6 +75,13 @@ class local_store {
   rooms rooms_;
   transfers transfers_;
   restoring restoring_;
+  struct loan {  // of a value on disk
+    rank_t to = no_rank;
+    wire::lend_head asked;
+    objectstore::disk_place from;
+  };
+  std::deque<loan> loans_;  // that wait for their turn
+  bool lends_ = false;      // one is read or sent
   std::uint32_t last_asked_ = 0;
   std::unordered_map<std::uint32_t, std::optional<brought>> asked_;
 };

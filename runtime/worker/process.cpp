@@ -32,8 +32,8 @@ process::process(rank_setup setup, config values, function_table functions, mpi:
   for (std::uint32_t i = 0; i < functions_.size(); ++i) titles_.push_back(function_title(functions_.name(i)));
   agent_.free_place = [this](std::uint64_t cell) { store().free(cell, outboxes_.of_agent()); };
   agent_.set_nodes(setup_.nodes);
-  agent_.fetch = [this](std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t size, bool copy) {
-    stored_.fetch(number, from, place, size, copy);
+  agent_.fetch = [this](std::uint64_t number, const agent::source& from, std::uint64_t size) {
+    stored_.fetch(number, from, size);
   };
   agent_.function_name = [this](std::uint32_t function) { return titles_[function]; };
 }

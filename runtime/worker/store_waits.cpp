@@ -118,6 +118,7 @@ std::optional<objectstore::pins::taken> process::pin(rank_t owner, std::uint64_t
             "refs and arrays",
             owner, setup_.host, answer.why));
       case wire::fetch_outcome::broken:
+      case wire::fetch_outcome::away:
         if (over()) throw_over();  // the rank that has it was lost, and the run with it
         if (++breaks < most_breaks) break;
         [[fallthrough]];

@@ -1,5 +1,6 @@
 // Values that ranks of other nodes need: who fetches them, from where, and when copies go.
 #include <map>
+#include <optional>
 #include <set>
 
 #include "runtime/agent/agent.h"
@@ -196,6 +197,28 @@ TEST_F(copies, that_break_are_fetched_from_another_source_if_there_is_one) {
   }
 }
 
+TEST_F(copies, that_have_left_memory_are_fetched_from_the_values_own_place) {
+  pull(3);
+  get(3, fetched(a_, 300));
+  pull(5);
+  pull(7);
+  std::optional<rank_t> reader;  // of the copy
+  for (const letter& l : out_.take(wire::message::fetch)) {
+    const auto fetch = l.head<wire::fetch_head>();
+    EXPECT_EQ(fetch.home, 1u);
+    EXPECT_EQ(fetch.home_place, 100u);
+    if (fetch.from == 3) reader = l.to;
+  }
+  ASSERT_TRUE(reader);
+  for (int i = 0; i < 5; ++i) {  // as often as it takes
+    get(*reader, fetched(a_, 0, wire::fetch_outcome::away));
+    const auto again = out_.take(wire::message::fetch);
+    ASSERT_EQ(again.size(), 1u);
+    EXPECT_EQ(again[0].to, *reader);
+    EXPECT_EQ(again[0].head<wire::fetch_head>().from, 1u);
+  }
+}
+
 TEST_F(copies, that_break_three_times_fail_their_readers_only) {
   pull(3);
   pull(4);
@@ -278,8 +301,8 @@ class reader : public testing::Test {
  protected:
   reader() {
     agent_.set_nodes({0, 1, 1});
-    agent_.fetch = [this](std::uint64_t number, rank_t from, std::uint64_t place, std::uint64_t, bool) {
-      fetches_.push_back({number, from, place});
+    agent_.fetch = [this](std::uint64_t number, const rota::agent::source& from, std::uint64_t) {
+      fetches_.push_back({number, from.rank, from.place});
     };
     agent_.free_place = [](std::uint64_t) {};
   }

@@ -202,6 +202,33 @@ TEST_F(stored_values, may_be_freed_at_any_stage) {
   EXPECT_EQ(memory_.boards[0]->held.load(), 0u);
 }
 
+TEST_F(stored_values, that_are_away_are_lent_from_disk_and_keep_their_place_there) {
+  const auto a = make(100), b = make(100), c = make(100);
+  EXPECT_THROW(values_->lend_from_disk(a), std::logic_error);
+  write(values_->evict(extent_bytes, true));
+  const auto from = values_->lend_from_disk(a);
+  ASSERT_TRUE(from);
+  values_->free(a, forgotten_);
+  EXPECT_TRUE(forgotten_.empty()) << "it is being read";
+  values_->lend_over(a, forgotten_);
+  EXPECT_EQ(forgotten_, std::vector{*from});
+  for (const bool freed_last : {false, true}) {
+    const auto place = freed_last ? b : c;
+    values_->begin_return(place);
+    EXPECT_TRUE(values_->lend_from_disk(place)) << "on its way";
+    if (!freed_last) values_->free(place, forgotten_);
+    EXPECT_TRUE(values_->returned(place, values_->memory().allocate(100).value(), forgotten_)) << "lent: it stays";
+    if (freed_last) values_->free(place, forgotten_);
+    values_->lend_over(place, forgotten_);
+    EXPECT_EQ(values_->where(place), whereabouts::unknown);
+  }
+  EXPECT_EQ(values_->count(), 0u);
+  EXPECT_EQ(forgotten_.size(), 3u);
+  const auto copy = make(100, {7, 4711});
+  values_->evict(1, true);
+  EXPECT_FALSE(values_->lend_from_disk(copy));
+}
+
 TEST_F(stored_values, as_many_as_there_are_books_for_and_then_with_an_extent_more) {
   std::vector<std::uint64_t> places;
   while (!values_->lacks_cells()) places.push_back(make(0));
