@@ -58,11 +58,11 @@ class fabric {
   virtual void send_bulk(rank_t to, std::uint64_t number, bytes_view bytes) = 0;
   // The other side has said that it will not send what expect() announced: received(number, false) follows.
   virtual void forget(rank_t from, std::uint64_t number) = 0;
-  // Transfers under way here, either direction.
-  virtual std::size_t transfers() const = 0;
 
   // Moves bytes. True if take() has something to tell.
   virtual bool poll() = 0;
+  // Changes with each poll() that has moved something, also a part of what take() will tell of.
+  virtual std::uint64_t moved() const = 0;
   // Tells all that poll() has brought. True if there was anything.
   virtual bool take(listener& to) = 0;
 

@@ -167,8 +167,11 @@ bool rma_fabric::poll() {
       if (p && !p->failure.empty()) broke(p->rank, p->failure);
     }
   }
-  if (any) watch_->active(base::now_ns());
-  watch_->busy(transfers() > 0);
+  if (any) {
+    ++moved_;
+    watch_->active(base::now_ns());
+  }
+  watch_->busy(!expected_.empty() || !bulks_.empty());
   return !events_.empty();
 }
 

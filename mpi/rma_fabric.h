@@ -37,8 +37,8 @@ class rma_fabric final : public fabric {
   void expect(rank_t from, std::uint64_t number, std::span<std::byte> into) override;
   void send_bulk(rank_t to, std::uint64_t number, bytes_view bytes) override;
   void forget(rank_t from, std::uint64_t number) override;
-  std::size_t transfers() const override { return expected_.size() + bulks_.size(); }
   bool poll() override;
+  std::uint64_t moved() const override { return moved_; }
   bool take(listener& to) override { return events_.take(to); }
   int event_fd() const override { return watch_->event_fd(); }
   bool arm() override;
@@ -157,6 +157,7 @@ class rma_fabric final : public fabric {
   std::map<bulk_key, bulk> bulks_;
   std::vector<sending> sending_;
   std::size_t unsent_ = 0;
+  std::uint64_t moved_ = 0;
   bool flush_asked_ = false, flushing_ = false;
   bool failed_ = false;  // some peer has a failure
   bool leaving_ = false;

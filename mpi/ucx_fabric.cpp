@@ -312,8 +312,7 @@ void ucx_fabric::piece_sent(std::uint64_t key, bool whole) {
 
 bool ucx_fabric::poll() {
   constexpr int rounds = 16;
-  for (int i = 0; i < rounds && ucp_worker_progress(worker_) != 0; ++i) {
-  }
+  for (int i = 0; i < rounds && ucp_worker_progress(worker_) != 0; ++i) ++moved_;
   for (ucp_ep_h ep : std::exchange(to_close_, {})) {
     ucp_request_param_t force{};
     force.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;

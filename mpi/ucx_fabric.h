@@ -25,8 +25,8 @@ class ucx_fabric final : public fabric {
   void expect(rank_t from, std::uint64_t number, std::span<std::byte> into) override;
   void send_bulk(rank_t to, std::uint64_t number, bytes_view bytes) override;
   void forget(rank_t from, std::uint64_t number) override;
-  std::size_t transfers() const override { return expected_.size() + bulks_.size(); }
   bool poll() override;
+  std::uint64_t moved() const override { return moved_; }
   bool take(listener& to) override { return events_.take(to); }
   int event_fd() const override { return event_fd_; }
   bool arm() override { return events_.empty() && ucp_worker_arm(worker_) == UCS_OK; }
@@ -119,6 +119,7 @@ class ucx_fabric final : public fabric {
   std::unordered_map<std::uint64_t, bulk> bulks_;         // by a key of our own
   std::uint64_t next_bulk_ = 0;
   std::size_t unsent_ = 0;
+  std::uint64_t moved_ = 0;
   bool leaving_ = false;
 };
 

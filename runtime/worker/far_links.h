@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mpi/event_ringer.h"
@@ -56,6 +57,11 @@ class far_links final : mpi::fabric::listener {
   void forgive_silence() { forgiving_ = true; }
 
   bool anything_waits() { return way_->poll(); }
+  // Bytes have moved since the last call, though there may be nothing to receive: a large value is coming or going.
+  bool moves() {
+    const std::uint64_t now = way_->moved();
+    return std::exchange(moved_, now) != now;
+  }
   // Hands each record that has come to use(from, record). True if there was any.
   bool receive(const std::function<void(rank_t, bytes_view)>& use);
   // How long to look for something before sleeping: not at all when what comes takes longer than waking up does.
@@ -117,6 +123,7 @@ class far_links final : mpi::fabric::listener {
   bool forgiving_ = false;
   std::size_t backlog_bytes_ = 0;
   std::uint64_t waits_since_ = 0;  // 0: something has come since
+  std::uint64_t moved_ = 0;
   float mean_wait_ns_ = most_patience_ns;
   const std::function<void(rank_t, bytes_view)>* use_ = nullptr;
 };

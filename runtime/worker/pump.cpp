@@ -195,6 +195,7 @@ bool process::spin(std::uint64_t& until) {
       if (!setup_.crowded) until = 0;
       return true;
     }
+    if (far && far->moves()) until = std::max(until, base::now_ns() + spin_ns);
     constexpr int looks_per_clock = 16;
     const bool others = wanted_.load(std::memory_order_relaxed) > 0;
     const bool over = (setup_.crowded || others || look % looks_per_clock == 0) && base::now_ns() >= until;

@@ -34,8 +34,8 @@ struct noting_fabric final : mpi::fabric {
   std::size_t unsent() const override { return 0; }
   void flush() override {}
   base::buffer spare() override { return {}; }
-  std::size_t transfers() const override { return 0; }
   bool poll() override { return false; }
+  std::uint64_t moved() const override { return 0; }
   bool take(listener&) override { return false; }
   int event_fd() const override { return -1; }
   bool arm() override { return true; }
