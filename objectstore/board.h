@@ -20,11 +20,12 @@ struct board {
   static constexpr std::size_t cells_here = 128, pins_here = 352, most_pin_blocks = 16;
 
   std::atomic<std::uint64_t> held;     // bytes of its values in memory
-  std::atomic<std::uint64_t> values;   // their number
+  std::atomic<std::uint64_t> values;   // their number, in memory
   std::atomic<std::uint64_t> spilled;  // bytes of its values on disk
   std::atomic<std::uint64_t> stuck;    // 1: it found nothing to move out when it last looked
   std::atomic<std::uint64_t> writing;  // 1: values are on their way to the disk, which took the last ones
-  std::array<std::atomic<std::uint64_t>, 3> spare;
+  std::atomic<std::uint64_t> left;     // bytes that have left memory, ever
+  std::array<std::atomic<std::uint64_t>, 2> spare;
   std::array<std::atomic<std::uint64_t>, most_pin_blocks> pin_blocks;  // 1 + offset in the pool; 0: none
   std::array<cell, cells_here> cells;                                  // the first; further ones lie in the pool
   std::array<std::atomic<std::uint64_t>, pins_here> pins;              // the first; see pins.h

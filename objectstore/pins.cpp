@@ -43,6 +43,11 @@ void pins::give_back(std::uint32_t slot) noexcept {
   free_.push_back(slot);
 }
 
+bool pins::full() const {
+  std::lock_guard lock(mutex_);
+  return free_.empty();
+}
+
 std::size_t pins::next_block() const {
   std::lock_guard lock(mutex_);
   return blocks_ < board::most_pin_blocks ? entries_of(blocks_) * sizeof(entry) : 0;

@@ -35,9 +35,13 @@ class pins {
   // After close() it does nothing.
   void give_back(std::uint32_t slot) noexcept;
 
+  // No take() can succeed until one is given back, or grow().
+  bool full() const;
+  // To grow takes time; meanwhile other threads, which want the same, wait for this.
+  std::unique_lock<std::mutex> growing() { return std::unique_lock(growing_); }
   // Bytes of the next block, at most an extent; 0: there can be no more.
   std::size_t next_block() const;
-  // Takes next_block() bytes of the pool for good. REQUIRES: they are this rank's own.
+  // Takes next_block() bytes of the pool for good. REQUIRES: they are this rank's own; the caller has growing().
   void grow(std::uint64_t offset);
 
   // The memory goes; what is still pinned is forgotten.
@@ -75,6 +79,7 @@ class pins {
 
   const node_memory& memory_;
   board& board_;
+  std::mutex growing_;
   mutable std::mutex mutex_;
   std::deque<entry*> entries_;      // by slot
   std::deque<std::uint32_t> free_;  // the one that was given back longest ago first: the others tell what was read last

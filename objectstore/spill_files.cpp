@@ -167,12 +167,13 @@ spill_files::written spill_files::write(std::span<const bytes_view> pieces) {
   if (!to) return result;
 
   const std::uint64_t before = books_.with([&](books&) { return to->end; });
-  std::uint64_t end = before, bytes = 0;
+  std::uint64_t end = before, bytes = 0, blocks = 0;
   for (disk_place& each : places) {
     each.file = to->number;
     each.offset = next_block(end);
     end = each.offset + each.size;
     bytes += each.size;
+    blocks += next_block(each.size);
   }
   std::vector<iovec> parts = parts_of(pieces, places);
   if (const int error = write_all(to->descriptor, places.front().offset, parts); error != 0) {
@@ -185,7 +186,7 @@ spill_files::written spill_files::write(std::span<const bytes_view> pieces) {
   }
   books_.with([&](books& held) {
     to->end = end;
-    held.bytes += bytes;
+    held.bytes += blocks;
   });
   make_holes(*to);
   result.places = std::move(places);
@@ -231,7 +232,7 @@ void spill_files::forget_in_file(std::span<const disk_place> sorted) {
   const file_pointer of = books_.with([&](books& held) {
     for (const disk_place& each : sorted) held.holding(each, "forget");
     for (const disk_place& each : sorted) {
-      held.bytes -= each.size;
+      held.bytes -= next_block(each.size);
       if (each.size == 0) continue;
       if (!holes.empty() && next_block(holes.back().offset + holes.back().size) == each.offset) {
         holes.back().size = each.offset + each.size - holes.back().offset;

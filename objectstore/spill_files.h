@@ -50,7 +50,7 @@ class spill_files {
   void forget(std::span<const disk_place> gone);
   void forget(const disk_place& at) { forget(std::span(&at, 1)); }
 
-  std::uint64_t bytes() const;  // of the values on disk
+  std::uint64_t bytes() const;  // that the values on disk take there, in whole blocks
   std::size_t files() const;    // open
 
  private:

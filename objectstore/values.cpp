@@ -2,25 +2,17 @@
 
 #include <algorithm>
 #include <functional>
-#include <new>
 #include <stdexcept>
-
-#include "runtime/base/pages.h"
 
 namespace rota::objectstore {
 namespace {
 
-constexpr std::size_t cells_at_once = 8;  // a cache line
-constexpr std::size_t page_bytes = 4096;
-constexpr std::uint64_t populated_at_once = std::uint64_t{64} << 10;
+// Relaxed: a number for others to look at, which this rank alone writes.
+void add(std::atomic<std::uint64_t>& to, std::uint64_t more) {
+  to.store(to.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
 
 }  // namespace
-
-// A cell for each 512 bytes of the pool, which is enough until eight times what is in memory is on disk, where values
-// are of 4 KiB; and never less than a page.
-std::size_t values::books_for(std::size_t pool_bytes, std::size_t ranks) {
-  return std::max(page_bytes, pool_bytes / 512 * sizeof(cell) / ranks / page_bytes * page_bytes);
-}
 
 values::values(const node_memory& memory, std::size_t self, std::span<std::byte> ledger, books own)
     : memory_(memory), board_(*memory.boards[self]), heap_(memory.pool, ledger) {
@@ -34,70 +26,6 @@ values::record& values::known(std::uint64_t place, const char* call) {
   auto found = by_place_.find(place);
   if (found != by_place_.end()) return records_[found->second];
   throw std::logic_error(std::string("values::") + call + ": there is no value at this place");
-}
-
-// -- cells ------------------------------------------------------------------------------------------------------------
-
-// An area with so many bytes that nobody has used yet.
-values::area* values::find_in_books(std::size_t bytes) {
-  for (area& a : areas_) {
-    if (a.end - a.next < bytes) continue;
-    if (a.next + bytes <= a.populated) return &a;
-    const std::uint64_t more = std::min(std::max<std::uint64_t>(bytes, populated_at_once), a.end - a.populated);
-    if (base::populate(memory_.pool.data() + a.populated, more)) {
-      a.populated += more;
-      return &a;
-    }
-    a.end = a.next;  // the machine has no memory for it
-  }
-  return nullptr;
-}
-
-values::area* values::with_cell() {
-  for (area& a : areas_) {
-    if (!a.free.empty()) return &a;
-  }
-  area* a = find_in_books(cells_at_once * sizeof(cell));
-  if (a == nullptr) return nullptr;
-  for (std::size_t i = cells_at_once; i-- > 0;) {
-    const std::uint64_t place = a->next + i * sizeof(cell);
-    new (memory_.pool.data() + place) cell(0);
-    a->free.push_back(place);
-  }
-  a->next += cells_at_once * sizeof(cell);
-  return a;
-}
-
-bool values::lacks_cells() { return with_cell() == nullptr; }
-
-void values::add_books(run granted) {
-  heap_.keep_aside(granted, true);
-  const std::uint64_t start = std::uint64_t{granted.first} * extent_bytes;
-  area& a = areas_.emplace_back();
-  a.extents = granted;
-  a.next = start;
-  a.end = a.populated = start + std::uint64_t{granted.count} * extent_bytes;
-}
-
-std::optional<std::uint64_t> values::take_for_pins(std::size_t bytes) {
-  area* a = find_in_books(bytes);
-  if (a == nullptr) return std::nullopt;
-  a->pins = true;
-  return std::exchange(a->next, a->next + (bytes + 63) / 64 * 64);
-}
-
-void values::drop_cell(std::uint64_t place) {
-  memory_.at(place).store(0);
-  const auto holds = [&](const area& a) {
-    return place / extent_bytes >= a.extents.first && place / extent_bytes < a.extents.first + a.extents.count;
-  };
-  auto of = areas_.begin();
-  if ((place & 1) == 0) of = place >= memory_.pool.size() ? of + 1 : std::find_if(of + 2, areas_.end(), holds);
-  of->free.push_back(place);
-  if (--of->live > 0 || of->extents.count == 0 || of->pins) return;
-  heap_.keep_aside(of->extents, false);
-  idle_books_.push_back(of->extents);
-  areas_.erase(of);
 }
 
 // -- making and freeing -----------------------------------------------------------------------------------------------
@@ -116,7 +44,7 @@ std::optional<values::room> values::reserve(std::size_t bytes) {
   r.size = bytes;
   by_place_.emplace(r.place, i);
   show(r);
-  count_held(bytes, 0);
+  count_in(bytes);
   return room{memory_.pool.data() + r.offset, r.place};
 }
 
@@ -144,7 +72,7 @@ void values::erase(index i, std::vector<disk_place>& forget) {
   if (r.at == stage::here) delist(i);
   if (r.at != stage::away && r.at != stage::returning) {
     heap_.free(r.offset);
-    count_held(0, r.size);
+    count_out(r.size);
   }
   if (r.on_disk) forget.push_back(r.disk);
   const std::uint64_t place = r.place;
@@ -153,11 +81,16 @@ void values::erase(index i, std::vector<disk_place>& forget) {
   drop_cell(place);
 }
 
-void values::count_held(std::uint64_t more, std::uint64_t less) {
-  // Relaxed: numbers for others to look at. This rank alone writes them.
-  board_.held.store(board_.held.load(std::memory_order_relaxed) + more - less, std::memory_order_relaxed);
-  board_.values.store(records_.live(), std::memory_order_relaxed);
-  if (more > 0) board_.stuck.store(0, std::memory_order_relaxed);
+void values::count_in(std::uint64_t size) {
+  add(board_.held, size);
+  add(board_.values, 1);
+  board_.stuck.store(0, std::memory_order_relaxed);  // a hint
+}
+
+void values::count_out(std::uint64_t size) {
+  add(board_.held, 0 - size);
+  add(board_.values, 0 - std::uint64_t{1});
+  add(board_.left, footprint(size));
 }
 
 void values::enlist(index i) {
@@ -235,13 +168,14 @@ void values::mark_pinned() {
 
 void values::leave_memory(record& r) {
   heap_.free(r.offset);
-  count_held(0, r.size);
+  count_out(r.size);
   r.at = stage::away;
   r.spared = false;
 }
 
 // Looks through a list from its front until `bytes` are found. Those that are in use go behind the others.
-void values::evict_from(list& l, std::size_t bytes, leave may, evicted& out) {
+void values::evict_from(list& l, std::size_t bytes, evicted& out) {
+  const bool writes = &l == &own_;
   std::vector<index> candidates;
   std::size_t left = records_.live();  // at most; so that none is met without end
   for (index i = l.first; i && out.found < bytes && left > 0;) {
@@ -249,11 +183,11 @@ void values::evict_from(list& l, std::size_t bytes, leave may, evicted& out) {
     std::size_t hoped = out.found;
     for (; i && hoped < bytes && left > 0; i = records_[i].next, --left) {
       record& r = records_[i];
-      if (r.lent > 0 || !(can_be_had_again(r) ? may.drop : may.write)) continue;
+      if (r.lent > 0) continue;
       candidates.push_back(i);
-      hoped += footprint(r);
+      hoped += footprint(r.size);
       r.looked_at = true;
-      if (can_be_had_again(r)) hide(r);
+      if (!writes) hide(r);
     }
     mark_pinned();
     for (index c : candidates) {
@@ -265,8 +199,8 @@ void values::evict_from(list& l, std::size_t bytes, leave may, evicted& out) {
         enlist(c);
         continue;
       }
-      out.found += footprint(r);
-      if (can_be_had_again(r)) {
+      out.found += footprint(r.size);
+      if (!writes) {
         out.bytes += r.size;
         leave_memory(r);
       } else {
@@ -277,20 +211,21 @@ void values::evict_from(list& l, std::size_t bytes, leave may, evicted& out) {
   }
 }
 
-values::evicted values::evict(std::size_t bytes, bool may_write) {
+values::evicted values::evict(std::size_t bytes, std::size_t most_to_write) {
   evicted out;
   // Twice: what was read lately is passed over once.
   for (int round = 0; round < 2; ++round) {
-    evict_from(copies_, bytes, {true, may_write}, out);
-    evict_from(own_, bytes, {true, may_write}, out);
+    evict_from(copies_, bytes, out);
+    evict_from(clean_, bytes, out);
+    if (out.to_write.empty()) evict_from(own_, std::min(bytes, out.found + most_to_write), out);
   }
-  board_.stuck.store(out.found == 0 ? 1 : 0, std::memory_order_relaxed);  // relaxed: a hint
+  board_.stuck.store(out.found == 0 ? 1 : 0, std::memory_order_relaxed);  // a hint
   return out;
 }
 
 values::evicted values::pick_ahead(std::size_t bytes) {
   evicted out;
-  evict_from(own_, bytes, {false, true}, out);
+  evict_from(own_, bytes, out);
   return out;
 }
 
@@ -371,7 +306,7 @@ bool values::returned(std::uint64_t place, std::uint64_t offset, std::vector<dis
   r.at = stage::here;
   r.spared = false;
   show(r);
-  count_held(r.size, 0);
+  count_in(r.size);
   enlist(i);
   return true;
 }

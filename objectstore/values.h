@@ -72,8 +72,9 @@ class values {
   std::optional<disk_place> lend_from_disk(std::uint64_t place);
   void lend_over(std::uint64_t place, std::vector<disk_place>& forget);
 
-  // Makes room: drops what can be had again, and picks what is to be written first; least lately used first, copies
-  // before others, nothing that is pinned or lent. What is picked stays readable meanwhile.
+  // Makes room: drops copies, then values that are on disk already, and picks what is to be written first: no more
+  // than `most_to_write` bytes or, if that is not 0, one value. Least lately used first, nothing that is pinned or
+  // lent. What is picked stays readable meanwhile.
   struct leaving {
     std::uint64_t place = 0;
     bytes_view data;
@@ -83,7 +84,7 @@ class values {
     std::vector<leaving> to_write;
     std::size_t found = 0;  // both together
   };
-  evicted evict(std::size_t bytes, bool may_write);
+  evicted evict(std::size_t bytes, std::size_t most_to_write);
   // Picks what evict() would pick to be written next, and drops nothing: for cleaned().
   evicted pick_ahead(std::size_t bytes);
   // They are on disk now: what nobody reads at this moment leaves memory. Returns the bytes that are free now.
@@ -117,8 +118,8 @@ class values {
     std::uint32_t lent = 0;
     stage at = stage::open;
     bool on_disk = false;
-    bool freed = false;                      // while it leaves or returns
-    bool spared = false;                     // it was passed over once, for it had just been used or come back
+    bool freed = false;   // while it leaves, returns or is lent
+    bool spared = false;  // it was passed over, once in its stay in memory, for it had been read lately
     bool looked_at = false, pinned = false;  // during evict() and written()
   };
   struct list {
@@ -143,30 +144,27 @@ class values {
   area* with_cell();
   void drop_cell(std::uint64_t place);
   record& known(std::uint64_t place, const char* call);
-  list& list_of(const record& r) { return r.from.rank == no_rank ? own_ : copies_; }
+  list& list_of(const record& r) { return r.from.rank != no_rank ? copies_ : r.on_disk ? clean_ : own_; }
   void enlist(index i);  // as used last
   void enlist_first(index i);
   void delist(index i);
   void show(const record& r) { memory_.at(r.place).store(r.offset + 1); }  // seq_cst: pairs with pins::take
   void hide(const record& r) { memory_.at(r.place).store(0); }             // seq_cst: pairs with pins::take
-  static std::size_t footprint(const record& r) { return std::max<std::size_t>(64, r.size); }
-  static bool can_be_had_again(const record& r) { return r.on_disk || r.from.rank != no_rank; }
-  struct leave {
-    bool drop, write;
-  };
-  void evict_from(list& l, std::size_t bytes, leave may, evicted& out);
+  static std::size_t footprint(std::uint64_t size) { return std::max<std::size_t>(64, size); }
+  void evict_from(list& l, std::size_t bytes, evicted& out);
   void mark_pinned();
   void leave_memory(record& r);
   void erase(index i, std::vector<disk_place>& forget);
-  void count_held(std::uint64_t more, std::uint64_t less);
+  void count_in(std::uint64_t size);
+  void count_out(std::uint64_t size);
 
   const node_memory& memory_;
   board& board_;
   heap heap_;
   base::pool<record> records_;
   tsl::robin_map<std::uint64_t, index, place_hash> by_place_;
-  list own_, copies_;        // in memory and not being moved, least lately used first
-  std::vector<area> areas_;  // few: the first with a free cell is looked for
+  list copies_, clean_, own_;  // in memory and not being moved, least lately used first; clean: on disk too
+  std::vector<area> areas_;    // few: the first with a free cell is looked for
   std::vector<run> idle_books_;
 };
 

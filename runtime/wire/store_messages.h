@@ -8,7 +8,7 @@ namespace rota::wire {
 // What became of bytes that were asked for.
 enum class fetch_outcome : std::uint8_t {
   whole,
-  no_room,  // here, in time
+  no_room,  // to keep them, in time; or, where they lie, to read them back
   broken,   // the connection
   lost,     // their owner cannot read them back
   away,     // a copy that has left memory: they are to be had from the value's own place

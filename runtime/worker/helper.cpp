@@ -37,12 +37,12 @@ void process::call_helper() {
 
 // One look of the helper, with the pump. `seen`: the visits that it knows of.
 process::helper_mode process::help(std::uint64_t& seen) {
-  const bool moving = stored_.searching();
-  if (agent_.has_unsent_counts() || moving || anything_waits()) {
+  if (agent_.has_unsent_counts() || stored_.searching() || anything_waits()) {
     step();
     wake_others(true);
   }
   publish(wake::all);
+  const bool moving = stored_.searching();
   const bool unserved = agent_.runnable() > hunting_;  // calls, or tasks of less than a CPU, and no thread for them
   if (unserved) wake_others(true);
   if (!unserved && !moving && (sentinel_ == sleeper::client || sentinel_ == sleeper::executor)) {
@@ -59,7 +59,8 @@ process::helper_mode process::help(std::uint64_t& seen) {
     step();
     wake_others(true);
     publish(wake::all);
-    if (visits_ != seen) helper_ = helper_mode::ticking;  // others came meanwhile, and will again
+    // Others came meanwhile, and will again; or what came looks for room.
+    if (visits_ != seen || stored_.searching()) helper_ = helper_mode::ticking;
   }
   seen = visits_;
   return helper_;

@@ -87,20 +87,24 @@ void local_store::lend_next() {
   const loan next = loans_.front();
   loans_.pop_front();
   auto bytes = std::make_shared<std::vector<std::byte>>();
-  auto why = std::make_shared<std::string>();
+  auto outcome = std::make_shared<wire::fetch_outcome>(wire::fetch_outcome::whole);
   disk_.now(
-      [this, next, bytes, why] {
-        bytes->resize(next.from.size);
-        *why = link_.files().read(next.from, *bytes);
+      [this, next, bytes, outcome] {
+        try {
+          bytes->resize(next.from.size);
+          if (!link_.files().read(next.from, *bytes).empty()) *outcome = wire::fetch_outcome::lost;
+        } catch (const std::bad_alloc&) {
+          *outcome = wire::fetch_outcome::no_room;
+        }
       },
-      [this, next, bytes, why] {
+      [this, next, bytes, outcome] {
         auto over = [this, bytes, place = next.asked.place] {
           lend_over(place);
           lends_ = false;
           lend_next();
         };
-        if (why->empty()) return transfers_.lend(next.to, next.asked.number, *bytes, over);
-        refuse(next.to, next.asked, wire::fetch_outcome::lost);
+        if (*outcome == wire::fetch_outcome::whole) return transfers_.lend(next.to, next.asked.number, *bytes, over);
+        refuse(next.to, next.asked, *outcome);
         over();
       });
 }

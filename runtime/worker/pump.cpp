@@ -62,6 +62,7 @@ void process::leave() {
   publish_leisurely();
   throttled_.store(links_.throttled(), std::memory_order_relaxed);  // relaxed: a hint
   if (sentinel_ == sleeper::none || agent_.has_unsent_counts() || links_.wakes_owed()) ensure_helper();
+  if (stored_.searching()) call_helper();
   unlock();
 }
 
@@ -220,10 +221,13 @@ bool process::spin(std::uint64_t& until) {
 // thread itself looks for: it must not sleep then.
 bool process::settle_down(sleeper who) {
   bool held_back = links_.throttled();
-  if (stored_.searching()) call_helper();
   agent_.flush();
   drain_local();
   publish(wake::all);
+  if (stored_.searching()) {
+    if (who == sleeper::helper) return false;  // it is the one to look again
+    call_helper();
+  }
   if (who == sleeper::executor && agent_.runnable() > 0) return false;
   bool news = agent_.has_news() || news_ || (held_back && !links_.throttled());
   wake_others(false);

@@ -12,7 +12,7 @@ using clock = std::chrono::steady_clock;
 constexpr auto pause = std::chrono::milliseconds(2);
 constexpr auto pause_of_asking = std::chrono::milliseconds(10);
 constexpr std::size_t holders_told = 4;
-constexpr int disk_patience = 10;
+constexpr int most_patience = 10;  // times
 
 }  // namespace
 
@@ -24,8 +24,8 @@ rooms::rooms(store_link& store, const objectstore::node_memory& memory, disk_thr
       own_(own),
       out_(out),
       site_(std::move(where)),
-      patience_(std::min<std::chrono::nanoseconds>(patience, std::chrono::hours(24 * 365))) {
-}  // and ten times that fits
+      // Ten times that fits.
+      patience_(std::min<std::chrono::nanoseconds>(patience, std::chrono::hours(24 * 365))) {}
 
 rooms::search rooms::begin(std::size_t bytes) const {
   search s;
@@ -39,6 +39,27 @@ std::uint64_t rooms::held() const {
   std::uint64_t all = 0;
   for (const objectstore::board* b : memory_.boards) all += b->held.load(std::memory_order_relaxed);  // a number
   return all;
+}
+
+std::uint64_t rooms::left() const {
+  std::uint64_t all = 0;
+  for (const objectstore::board* b : memory_.boards) all += b->left.load(std::memory_order_relaxed);  // a number
+  return all;
+}
+
+// Ranks of the node with values in memory that may have some to move out, those that hold most first.
+std::vector<std::size_t> rooms::holders() const {
+  std::vector<std::pair<std::uint64_t, std::size_t>> found;
+  for (std::size_t r = 0; r < site_.node_ranks.size(); ++r) {
+    const objectstore::board& b = *memory_.boards[r];
+    const std::uint64_t holds = b.held.load(std::memory_order_relaxed);  // relaxed, both: hints
+    if (holds > 0 && b.stuck.load(std::memory_order_relaxed) == 0) found.emplace_back(holds, r);
+  }
+  std::sort(found.begin(), found.end(), std::greater<>());
+  std::vector<std::size_t> ranks;
+  ranks.reserve(found.size());
+  for (const auto& one : found) ranks.push_back(one.second);
+  return ranks;
 }
 
 bool rooms::writing() const {
@@ -63,10 +84,14 @@ rooms::look rooms::step(search& s) {
     return look::again;
   }
   const std::uint64_t all = held();
-  if (all < s.least_held) s.last = now + disk_patience * patience_;
-  if (all < s.least_held || writing()) s.until = now + patience_;
+  if (all < s.least_held) s.last = now + most_patience * patience_;
+  const std::uint64_t gone = left();
+  if (gone != std::exchange(s.left, gone) || writing()) s.until = now + patience_;
   s.least_held = std::min(s.least_held, all);
-  if (now > std::min(s.until, s.last)) return look::hopeless;
+  if (now > std::min(s.until, s.last)) {
+    s.starved = now <= s.until;
+    return look::hopeless;
+  }
   if (now < s.again) return look::again;
   // What this rank keeps free does not fit: in the keeper's hands it may join other free extents.
   if (extents > 1) store_.give_back_all(out_);
@@ -100,19 +125,14 @@ void rooms::ask_others(search& s) {
     head.bytes = bytes;
     out_.send(site_.node_ranks[node_rank], wire::as_bytes(head));
   };
-  std::size_t most = site_.node_rank;
-  std::uint64_t most_held = 0;
   for (std::size_t r = 0; r < site_.node_ranks.size(); ++r) {
     if (r != site_.node_rank) out_.send(site_.node_ranks[r], wire::as_bytes(kept));
-    const objectstore::board& b = *memory_.boards[r];
-    if (b.stuck.load(std::memory_order_relaxed)) continue;  // relaxed, both: hints
-    const std::uint64_t holds = b.held.load(std::memory_order_relaxed);
-    if (holds > most_held) {
-      most = r;
-      most_held = holds;
-    }
   }
-  if (most_held > 0) return make_room(most);
+  const std::vector<std::size_t> some = holders();
+  const std::size_t ask = s.asks++;
+  // Every other time one of the rest in turn: what the first holds may all be in use.
+  const std::size_t whom = ask % 2 == 0 || some.size() < 2 ? 0 : 1 + ask / 2 % (some.size() - 1);
+  if (!some.empty()) return make_room(some[whom]);
   for (std::size_t r = 0; r < site_.node_ranks.size(); ++r) make_room(r);  // all are stuck: something may have changed
 }
 
@@ -123,9 +143,10 @@ std::string rooms::why(const search& s) {
   } else if (s.no_memory) {
     text = "the machine has no memory left for it: something else fills /dev/shm or the memory";
   } else {
-    text = fmt::format("it is full, the longest free run is {} bytes, and nothing left it for {:g} s",
+    text = fmt::format("it is full, the longest free run is {} bytes, and {} for {:g} s",
                        std::size_t{s.longest} * objectstore::extent_bytes,
-                       std::chrono::duration<double>(patience_).count());
+                       s.starved ? "others took what left it" : "nothing left it",
+                       std::chrono::duration<double>(patience_).count() * (s.starved ? most_patience : 1));
     if (!own_.why_full().empty()) text += "; " + own_.why_full();
   }
   std::vector<std::size_t> by_size(site_.node_ranks.size());

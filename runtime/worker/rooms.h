@@ -25,7 +25,8 @@ class rooms {
     std::vector<rank_t> node_ranks;
     std::string host;
   };
-  // A search ends when nothing has come free for so long as `patience`, or ten times that while a disk is writing.
+  // A search ends when nothing has left the node's memory for so long as `patience`; and after ten times that without a
+  // new low of what lies there, for others may be faster each time.
   rooms(store_link& store, const objectstore::node_memory& memory, disk_thread& disk, spiller& own, wire::outbox& out,
         site where, std::chrono::nanoseconds patience);
 
@@ -34,10 +35,13 @@ class rooms {
     std::chrono::steady_clock::time_point last{}, until{}, again{}, asked{};
     std::uint32_t request = 0;  // of extents, 0: none
     std::uint64_t least_held = ~std::uint64_t{0};
+    std::uint64_t left = 0;  // the boards' sum, when last looked at
+    std::size_t asks = 0;    // of others
     objectstore::run granted;
     std::uint32_t longest = 0;  // free run, as the keeper said last
     bool books_only = false;    // no room for a value is looked for, but for pins
     bool for_books = false;     // what was asked for
+    bool starved = false;       // values left, and others were faster
     bool no_memory = false;     // extents were granted that the machine has no memory for
   };
   enum class look { again, granted, hopeless };
@@ -68,6 +72,8 @@ class rooms {
   };
   void ask_others(search& s);
   std::uint64_t held() const;
+  std::uint64_t left() const;
+  std::vector<std::size_t> holders() const;
   bool writing() const;
   bool tend_once();
   void adopt_apart(open_search& one);

@@ -13,6 +13,7 @@ namespace {
 // Enough that a disk works at its speed, and not so much of a small store that it is empty at once.
 constexpr std::size_t batch_bytes = std::size_t{64} << 20;
 constexpr std::size_t batches_of_store = 8;
+constexpr auto freshness = std::chrono::milliseconds(5);  // who looks asks again after 10
 constexpr auto pause_when_full = std::chrono::milliseconds(200);
 constexpr auto pause_of_warnings = std::chrono::minutes(1);
 
@@ -53,11 +54,19 @@ bool spiller::may_write() {
 std::size_t spiller::batch_size() const { return std::min(batch_bytes, memory_.pool.size() / batches_of_store); }
 
 void spiller::make_room(std::size_t bytes, bool for_another, wire::outbox& out) {
+  // Many may look for room at once: what has just come free serves them first.
+  const auto now = std::chrono::steady_clock::now();
+  if (now < fresh_until_ && bytes <= fresh_bytes_) return;
   const bool writes = may_write() && !writing_;
-  objectstore::values::evicted found =
-      store_.books([&](objectstore::values& v) { return v.evict(std::max(bytes, batch_size()), writes); });
+  objectstore::values::evicted found = store_.books(
+      [&](objectstore::values& v) { return v.evict(std::max(bytes, batch_size()), writes ? batch_size() : 0); });
+  if (found.bytes > 0) {
+    fresh_bytes_ = found.bytes;
+    fresh_until_ = now + freshness;
+  }
   if (found.bytes > 0 && for_another) store_.give_back_all(out);
   if (writing_) {
+    board_.stuck.store(0, std::memory_order_relaxed);  // a hint: it will have something
     wanted_ |= found.bytes == 0;
     wanted_elsewhere_ |= wanted_ && for_another;
   } else if (!found.to_write.empty()) {

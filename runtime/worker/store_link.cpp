@@ -149,7 +149,7 @@ bool store_link::receive(rank_t from, bytes_view record, wire::outbox& out) {
     }
     case wire::message::give_back: {
       auto head = base::cursor(record).get<grant_head>();
-      if (head.count == 0) {  // from the keeper: others need what this rank keeps for later
+      if (head.count == 0) {  // others need what this rank keeps for later
         give_back_all(out);
       } else {
         table_->give_back(from, {head.first, head.count});

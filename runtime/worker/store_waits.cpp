@@ -61,6 +61,8 @@ place process::reserve(std::size_t bytes) {
 }
 
 void process::grow_pins() {
+  const auto alone = store().pins().growing();
+  if (!store().pins().full()) return;
   const std::size_t bytes = store().pins().next_block();
   if (bytes == 0) {
     throw out_of_memory(fmt::format("rank {} ({}) reads {} stored values at once, and no more can be: let go of arrays",

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <fstream>
 #include <random>
 #include <string>
@@ -84,6 +85,53 @@ TEST(spill, more_views_at_once_than_fit_on_a_board) {
   for (std::size_t i = 0; i < views.size(); ++i) ASSERT_TRUE(is(views[i], static_cast<std::uint32_t>(i))) << i;
 }
 
+TEST(spill, threads_need_more_entries_at_once) {
+  const refs kept = put_many(1000, 5000);
+  constexpr int readers = 12, rounds = 4;
+  std::barrier together(readers);
+  std::atomic<int> wrong{0};
+  std::vector<std::jthread> threads;
+  for (int reader = 0; reader < readers; ++reader) {
+    threads.emplace_back([&] {
+      std::vector<array<std::uint32_t>> views;
+      for (int round = 0; round < rounds; ++round) {
+        together.arrive_and_wait();
+        for (const auto& one : kept) views.push_back(one.get());
+      }
+      together.arrive_and_wait();
+      for (std::size_t i = 0; i < views.size(); ++i)
+        wrong += is(views[i], static_cast<std::uint32_t>(i % 1000)) ? 0 : 1;
+    });
+  }
+  threads.clear();
+  EXPECT_EQ(wrong, 0);
+  for (std::size_t i = 0; i < kept.size(); ++i) ASSERT_TRUE(is(kept[i].get(), static_cast<std::uint32_t>(i))) << i;
+}
+
+// All that its rank holds is in views, and it goes on to put small values: it never has anything to move out.
+std::size_t hold_and_put(const refs& kept, int milliseconds) {
+  const std::vector<array<std::uint32_t>> views = rota::get(kept);
+  const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(milliseconds);
+  std::size_t right = 0;
+  while (std::chrono::steady_clock::now() < until) right += is(rota::put(made(8192, 1)).get(), 1) ? 1 : 0;
+  return right;
+}
+TEST(spill, room_is_found_where_it_is_and_not_only_where_most_is_held) {
+  const auto ranks = workers();
+  if (ranks.size() < 2) GTEST_SKIP() << "needs two workers";
+  const auto make_on = [&](unsigned rank, std::uint32_t i) {
+    return remote<made>.with({.where = rota::on_rank(rank)})(4 * mebi, i);
+  };
+  refs most, rest;
+  for (std::uint32_t i = 0; i < 9; ++i) most.push_back(make_on(ranks[0], i));
+  rota::wait(most);
+  const auto puts = remote<hold_and_put>.with({.where = rota::on_rank(ranks[0])})(most, 5000);
+  for (std::uint32_t i = 0; i < 20; ++i) rest.push_back(make_on(ranks[1], i));
+  for (std::uint32_t i = 0; i < 20; ++i) EXPECT_TRUE(is(rest[i].get(), i)) << i;
+  EXPECT_FALSE(puts.ready()) << "that was in time";
+  EXPECT_GT(puts.get(), 0u);
+}
+
 TEST(spill, small_values_by_the_hundred_thousand) {
   {
     const refs kept = put_many(200'000, 4608);
@@ -103,11 +151,14 @@ TEST(spill, other_kinds_of_values) {
 TEST(spill, writers_wait_until_views_are_let_go) {
   const refs kept = put_many(14, 4 * mebi);
   std::vector<array<std::uint32_t>> views = rota::get(kept);
+  std::atomic<bool> let_go{false};
   const std::jthread later([&] {
     std::this_thread::sleep_for(300ms);
+    let_go = true;
     views.clear();
   });
   EXPECT_EQ(made(40 * mebi, 1).size(), 10 * mebi);
+  EXPECT_TRUE(let_go) << "before that there was no room";
 }
 
 TEST(spill, a_store_full_of_views_is_out_of_memory_in_time_and_tells_who_holds_it) {

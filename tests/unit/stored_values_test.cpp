@@ -11,7 +11,7 @@
 namespace rota::objectstore {
 namespace {
 
-constexpr std::size_t kibi = 1024, books = 64 * kibi;
+constexpr std::size_t kibi = 1024, books = 64 * kibi, everything = std::size_t{1} << 40;
 using whereabouts = values::whereabouts;
 
 // One rank's part of a store of eight extents, all of them granted to it save two; a second rank reads.
@@ -70,7 +70,7 @@ class stored_values : public testing::Test {
 
 TEST_F(stored_values, leave_in_the_order_in_which_they_were_made_and_come_back) {
   const auto a = make(100 * kibi), b = make(100 * kibi), c = make(100 * kibi);
-  const auto e = values_->evict(150 * kibi, true);
+  const auto e = values_->evict(150 * kibi, everything);
   EXPECT_EQ(picked(e), (std::vector{a, b}));
   EXPECT_EQ(e.bytes, 0u);
   EXPECT_TRUE(readable(a)) << "while it is written";
@@ -81,7 +81,7 @@ TEST_F(stored_values, leave_in_the_order_in_which_they_were_made_and_come_back) 
 TEST_F(stored_values, that_are_away_are_found_by_nobody_until_they_are_back) {
   const auto a = make(100 * kibi);
   const std::size_t used = values_->memory().used_bytes();
-  EXPECT_EQ(write(values_->evict(1, true)), 100 * kibi);
+  EXPECT_EQ(write(values_->evict(1, everything)), 100 * kibi);
   EXPECT_EQ(values_->where(a), whereabouts::away);
   EXPECT_FALSE(readable(a));
   EXPECT_EQ(values_->memory().used_bytes(), used - 100 * kibi);
@@ -91,7 +91,7 @@ TEST_F(stored_values, that_are_away_are_found_by_nobody_until_they_are_back) {
   EXPECT_EQ(values_->where(a), whereabouts::on_its_way);
   EXPECT_TRUE(values_->returned(a, values_->memory().allocate(100 * kibi).value(), forgotten_));
   EXPECT_TRUE(readable(a));
-  const auto again = values_->evict(1, false);
+  const auto again = values_->evict(1, 0);
   EXPECT_EQ(again.bytes, 100 * kibi) << "it need not be written again";
   values_->free(a, forgotten_);
   EXPECT_EQ(forgotten_.size(), 1u);
@@ -101,7 +101,7 @@ TEST_F(stored_values, that_are_away_are_found_by_nobody_until_they_are_back) {
 TEST_F(stored_values, copies_leave_first_and_are_not_written) {
   const auto own = make(100 * kibi);
   const auto copy = make(100 * kibi, {7, 4711});
-  const auto e = values_->evict(1, true);
+  const auto e = values_->evict(1, everything);
   EXPECT_EQ(e.bytes, 100 * kibi);
   EXPECT_TRUE(e.to_write.empty());
   EXPECT_EQ(values_->where(own), whereabouts::in_memory);
@@ -112,9 +112,34 @@ TEST_F(stored_values, copies_leave_first_and_are_not_written) {
   EXPECT_EQ(values_->where(copy), whereabouts::away);
 }
 
+TEST_F(stored_values, on_disk_leave_before_others_and_in_memory_alone_are_counted) {
+  const auto first = make(100 * kibi), back = make(100 * kibi);
+  const auto gone = values_->evict(200 * kibi, everything);
+  EXPECT_EQ(write(gone), 200 * kibi);
+  EXPECT_EQ(memory_.boards[0]->values.load(), 0u);
+  EXPECT_EQ(memory_.boards[0]->left.load(), 200 * kibi);
+  const auto never_written = make(100 * kibi);
+  ASSERT_TRUE(bring_back(back));
+  EXPECT_EQ(memory_.boards[0]->values.load(), 2u);
+  const auto e = values_->evict(1, everything);
+  EXPECT_EQ(e.bytes, 100 * kibi) << "there is room at once, though it came last";
+  EXPECT_TRUE(e.to_write.empty());
+  EXPECT_EQ(values_->where(back), whereabouts::away);
+  EXPECT_EQ(values_->where(never_written), whereabouts::in_memory);
+  values_->free(first, forgotten_);
+  values_->free(never_written, forgotten_);
+  EXPECT_EQ(memory_.boards[0]->values.load(), 0u);
+}
+
+TEST_F(stored_values, are_written_in_batches_however_much_room_is_needed) {
+  const auto a = make(100 * kibi), b = make(100 * kibi), c = make(300 * kibi);
+  EXPECT_EQ(picked(values_->evict(8 * extent_bytes, 150 * kibi)), (std::vector{a, b}));
+  EXPECT_EQ(picked(values_->evict(8 * extent_bytes, 150 * kibi)), std::vector{c}) << "one at least";
+}
+
 TEST_F(stored_values, nothing_is_written_where_it_must_not_be) {
   make(100 * kibi);
-  const auto e = values_->evict(1, false);
+  const auto e = values_->evict(1, 0);
   EXPECT_EQ(e.found, 0u);
   EXPECT_EQ(memory_.boards[0]->stuck.load(), 1u);
 }
@@ -123,7 +148,7 @@ TEST_F(stored_values, what_is_pinned_or_lent_stays) {
   const auto pinned = make(100 * kibi), lent = make(100 * kibi), copy = make(100 * kibi, {7, 1}), other = make(kibi);
   const auto taken = reader_->take(pinned), taken_copy = reader_->take(copy);
   values_->lend(lent);
-  auto e = values_->evict(8 * extent_bytes, true);
+  auto e = values_->evict(8 * extent_bytes, everything);
   EXPECT_EQ(picked(e), std::vector{other});
   EXPECT_EQ(e.bytes, 0u);
   write(e);
@@ -131,39 +156,39 @@ TEST_F(stored_values, what_is_pinned_or_lent_stays) {
   reader_->give_back(taken.slot);
   reader_->give_back(taken_copy.slot);
   values_->lend_over(lent, forgotten_);
-  e = values_->evict(8 * extent_bytes, true);
+  e = values_->evict(8 * extent_bytes, everything);
   EXPECT_EQ(e.bytes, 100 * kibi);
   EXPECT_EQ(e.to_write.size(), 2u);
 }
 
 TEST_F(stored_values, that_are_pinned_while_they_are_written_stay_and_need_no_second_writing) {
   const auto a = make(100 * kibi);
-  auto e = values_->evict(1, true);
+  auto e = values_->evict(1, everything);
   const auto taken = reader_->take(a);
   EXPECT_EQ(write(e), 0u);
   EXPECT_TRUE(readable(a));
   reader_->give_back(taken.slot);
-  e = values_->evict(1, false);
+  e = values_->evict(1, 0);
   EXPECT_EQ(e.bytes, 100 * kibi);
 }
 
 TEST_F(stored_values, what_was_read_lately_is_passed_over_once) {
   const auto a = make(100 * kibi), b = make(100 * kibi), c = make(100 * kibi);
   EXPECT_TRUE(readable(a));
-  const auto e = values_->evict(1, true);
+  const auto e = values_->evict(1, everything);
   EXPECT_EQ(picked(e), std::vector{b});
-  EXPECT_EQ(picked(values_->evict(1, true)), std::vector{c});
-  EXPECT_EQ(picked(values_->evict(1, true)), std::vector{a});
+  EXPECT_EQ(picked(values_->evict(1, everything)), std::vector{c});
+  EXPECT_EQ(picked(values_->evict(1, everything)), std::vector{a});
 }
 
 TEST_F(stored_values, that_cannot_be_written_stay) {
   const auto a = make(100 * kibi), b = make(100 * kibi);
-  const auto e = values_->evict(8 * extent_bytes, true);
+  const auto e = values_->evict(8 * extent_bytes, everything);
   values_->free(b, forgotten_);
   values_->not_written(e.to_write);
   EXPECT_TRUE(readable(a));
   EXPECT_EQ(values_->count(), 1u);
-  EXPECT_EQ(picked(values_->evict(1, true)), std::vector{a});
+  EXPECT_EQ(picked(values_->evict(1, everything)), std::vector{a});
 }
 
 TEST_F(stored_values, may_be_freed_at_any_stage) {
@@ -171,23 +196,23 @@ TEST_F(stored_values, may_be_freed_at_any_stage) {
   const auto open = values_->reserve(100).value().place;
   values_->free(open, forgotten_);
   const auto leaving = make(100);
-  const auto e = values_->evict(1, true);
+  const auto e = values_->evict(1, everything);
   values_->free(leaving, forgotten_);
   EXPECT_THROW(values_->free(leaving, forgotten_), std::logic_error);
   EXPECT_EQ(values_->where(leaving), whereabouts::unknown);
   write(e);
   EXPECT_EQ(forgotten_.size(), 1u);
   const auto away = make(100);
-  write(values_->evict(1, true));
+  write(values_->evict(1, everything));
   values_->free(away, forgotten_);
   EXPECT_EQ(forgotten_.size(), 2u);
   const auto returning = make(100);
-  write(values_->evict(1, true));
+  write(values_->evict(1, everything));
   values_->begin_return(returning);
   values_->free(returning, forgotten_);
   EXPECT_FALSE(values_->returned(returning, values_->memory().allocate(100).value(), forgotten_));
   const auto lost = make(100);
-  write(values_->evict(1, true));
+  write(values_->evict(1, everything));
   values_->begin_return(lost);
   values_->free(lost, forgotten_);
   values_->not_returned(lost, forgotten_);
@@ -205,7 +230,7 @@ TEST_F(stored_values, may_be_freed_at_any_stage) {
 TEST_F(stored_values, that_are_away_are_lent_from_disk_and_keep_their_place_there) {
   const auto a = make(100), b = make(100), c = make(100);
   EXPECT_THROW(values_->lend_from_disk(a), std::logic_error);
-  write(values_->evict(extent_bytes, true));
+  write(values_->evict(extent_bytes, everything));
   const auto from = values_->lend_from_disk(a);
   ASSERT_TRUE(from);
   values_->free(a, forgotten_);
@@ -225,7 +250,7 @@ TEST_F(stored_values, that_are_away_are_lent_from_disk_and_keep_their_place_ther
   EXPECT_EQ(values_->count(), 0u);
   EXPECT_EQ(forgotten_.size(), 3u);
   const auto copy = make(100, {7, 4711});
-  values_->evict(1, true);
+  values_->evict(1, everything);
   EXPECT_FALSE(values_->lend_from_disk(copy));
 }
 
