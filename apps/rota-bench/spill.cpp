@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <rota/detail/session_state.h>
 #include <rota/rota.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "apps/rota-bench/bench.h"
+#include "apps/rota-bench/fresh_memory.h"
 
 namespace bench {
 namespace {
@@ -47,13 +47,6 @@ struct halves {
 // A file of the same bytes without a name in the folder that rota spills to, and memory for one batch.
 class bare_file {
  public:
-  bare_file() : memory_(mmap(nullptr, batch_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
-    if (memory_ == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap of 64 MiB");
-  }
-  bare_file(const bare_file&) = delete;
-  bare_file& operator=(const bare_file&) = delete;
-  ~bare_file() { munmap(memory_, batch_bytes); }
-
   halves write_and_read(std::size_t batches) {
     std::string path = rota::detail::spill_folder() + "/rota-bench-XXXXXX";
     const int file = mkostemp(path.data(), O_CLOEXEC);
@@ -77,24 +70,30 @@ class bare_file {
   }
 
  private:
-  std::span<word> value(std::size_t i) const { return {static_cast<word*>(memory_) + i * value_words, value_words}; }
+  std::span<word> value(std::size_t i) const {
+    return {static_cast<word*>(memory_.data()) + i * value_words, value_words};
+  }
 
   template <class Call>
   void move_all(Call call, const char* name, int file, std::size_t batch) {
     for (std::size_t done = 0; done < batch_bytes;) {
-      const ssize_t moved = call(file, static_cast<char*>(memory_) + done, batch_bytes - done,
+      const ssize_t moved = call(file, static_cast<char*>(memory_.data()) + done, batch_bytes - done,
                                  static_cast<off_t>(batch * batch_bytes + done));
       if (moved <= 0) throw std::system_error(moved < 0 ? errno : EIO, std::generic_category(), name);
       done += static_cast<std::size_t>(moved);
     }
   }
 
-  void* memory_;
+  fresh_memory memory_{batch_bytes};
 };
 
 // Until the disk has its room back, which is nobody's time.
 void wait_until_nothing_is_spilled() {
-  while (rota::detail::spilled_bytes() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  const auto until = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (rota::detail::spilled_bytes() > 0) {
+    expect(std::chrono::steady_clock::now() < until, "spill", "values stay on disk");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 halves put_and_get(std::size_t values) {

@@ -1,14 +1,13 @@
 // Large values.
 
 #include <rota/rota.h>
-#include <sys/mman.h>
 
 #include <cstring>
 #include <memory>
-#include <system_error>
 #include <vector>
 
 #include "apps/rota-bench/bench.h"
+#include "apps/rota-bench/fresh_memory.h"
 
 namespace bench {
 namespace {
@@ -17,25 +16,9 @@ constexpr std::size_t count = std::size_t{8} << 20;
 constexpr std::size_t bytes = count * sizeof(double);  // 64 MiB
 constexpr double gigabytes = bytes * 1e-9;
 
-// Memory as the store's, that no rank has touched.
-class fresh_memory {
- public:
-  fresh_memory() : start_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) {
-    if (start_ == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap of 64 MiB");
-  }
-  fresh_memory(const fresh_memory&) = delete;
-  fresh_memory& operator=(const fresh_memory&) = delete;
-  ~fresh_memory() { munmap(start_, bytes); }
-
-  double* data() const { return static_cast<double*>(start_); }
-
- private:
-  void* start_;
-};
-
 double copy_rate(const fresh_memory& to, const std::vector<double>& from) {
   const double seconds = seconds_of([&] { std::memcpy(to.data(), from.data(), bytes); });
-  expect(to.data()[count - 1] == from.back(), "put_copy", "memcpy did not copy");
+  expect(static_cast<const double*>(to.data())[count - 1] == from.back(), "put_copy", "memcpy did not copy");
   return gigabytes / seconds;
 }
 
@@ -54,14 +37,14 @@ void run_put_copy(const context& run) {
   static std::vector<rota::ref<std::vector<double>>> kept;
   const auto put_fresh = [&] { return gigabytes / seconds_of([&] { kept.push_back(rota::put(values)); }); };
   const medians fresh = alternate(
-      run, "put_copy", put_fresh, [&] { return copy_rate(fresh_memory(), values); }, 0);
+      run, "put_copy", put_fresh, [&] { return copy_rate(fresh_memory(bytes), values); }, 0);
   report(run, {.bench = "put_copy",
                .value = fresh.rota,
                .unit = "GB/s",
                .limit = fresh.limit,
                .limit_is = "memcpy to fresh MAP_SHARED memory"});
 
-  const fresh_memory used;
+  const fresh_memory used(bytes);
   const auto put_warm = [&] {
     rota::ref<std::vector<double>> dropped;
     return gigabytes / seconds_of([&] { dropped = rota::put(values); });
@@ -79,8 +62,8 @@ void run_put_array(const context& run) {
   std::vector<rota::ref<rota::array<double>>> kept;
   const auto put_filled = [&] { return gigabytes / seconds_of([&] { kept.push_back(rota::put(make_here(2.5))); }); };
   const auto fill = [] {
-    const fresh_memory to;
-    return gigabytes / seconds_of([&] { std::fill(to.data(), to.data() + count, 2.5); });
+    const fresh_memory to(bytes);
+    return gigabytes / seconds_of([&] { std::fill_n(static_cast<double*>(to.data()), count, 2.5); });
   };
   const medians found = alternate(run, "put_array", put_filled, fill, 0);
   for (const auto& ref : kept) expect(ref.get().back() == 2.5, "put_array", "wrong values");
@@ -106,7 +89,7 @@ void run_get_view(const context& run) {
     return seconds / gets * micro;
   };
   first = seconds_of([&] { expect(made.get().size() == count, "get_view", "wrong size"); }) * micro;
-  const fresh_memory copy;
+  const fresh_memory copy(bytes);
   const rota::array<double> values = made.get();
   const auto copy_all = [&] { return seconds_of([&] { std::memcpy(copy.data(), values.data(), bytes); }) * micro; };
   const medians found = alternate(run, "get_view", get_often, copy_all);

@@ -47,13 +47,14 @@ std::uint64_t rooms::left() const {
   return all;
 }
 
-// Ranks of the node with values in memory that may have some to move out, those that hold most first.
-std::vector<std::size_t> rooms::holders() const {
+// Ranks of the node with values in memory, those that hold most first; `stuck_too`: also where nothing can be moved
+// out.
+std::vector<std::size_t> rooms::holders(bool stuck_too) const {
   std::vector<std::pair<std::uint64_t, std::size_t>> found;
   for (std::size_t r = 0; r < site_.node_ranks.size(); ++r) {
     const objectstore::board& b = *memory_.boards[r];
     const std::uint64_t holds = b.held.load(std::memory_order_relaxed);  // relaxed, both: hints
-    if (holds > 0 && b.stuck.load(std::memory_order_relaxed) == 0) found.emplace_back(holds, r);
+    if (holds > 0 && (stuck_too || b.stuck.load(std::memory_order_relaxed) == 0)) found.emplace_back(holds, r);
   }
   std::sort(found.begin(), found.end(), std::greater<>());
   std::vector<std::size_t> ranks;
@@ -128,7 +129,7 @@ void rooms::ask_others(search& s) {
   for (std::size_t r = 0; r < site_.node_ranks.size(); ++r) {
     if (r != site_.node_rank) out_.send(site_.node_ranks[r], wire::as_bytes(kept));
   }
-  const std::vector<std::size_t> some = holders();
+  const std::vector<std::size_t> some = holders(false);
   const std::size_t ask = s.asks++;
   // Every other time one of the rest in turn: what the first holds may all be in use.
   const std::size_t whom = ask % 2 == 0 || some.size() < 2 ? 0 : 1 + ask / 2 % (some.size() - 1);
@@ -149,24 +150,21 @@ std::string rooms::why(const search& s) {
                        std::chrono::duration<double>(patience_).count() * (s.starved ? most_patience : 1));
     if (!own_.why_full().empty()) text += "; " + own_.why_full();
   }
-  std::vector<std::size_t> by_size(site_.node_ranks.size());
-  for (std::size_t r = 0; r < by_size.size(); ++r) by_size[r] = r;
-  auto holds = [&](std::size_t r) { return memory_.boards[r]->held.load(std::memory_order_relaxed); };  // a number
-  std::stable_sort(by_size.begin(), by_size.end(), [&](std::size_t a, std::size_t b) { return holds(a) > holds(b); });
-  std::string holders;
-  for (std::size_t r : by_size) {
-    if (holds(r) == 0) continue;
-    holders +=
-        fmt::format("{} rank {} {} bytes in {} values", holders.empty() ? "" : ",", site_.node_ranks[r], holds(r),
-                    memory_.boards[r]->values.load(std::memory_order_relaxed));  // a number
+  std::string held_by;
+  std::size_t told = 0;
+  for (std::size_t r : holders(true)) {
+    const objectstore::board& b = *memory_.boards[r];
+    held_by += fmt::format("{} rank {} {} bytes in {} values", held_by.empty() ? "" : ",", site_.node_ranks[r],
+                           b.held.load(std::memory_order_relaxed),     // numbers, both
+                           b.values.load(std::memory_order_relaxed));  //
     if (r == site_.node_rank) {
       const auto largest = store_.books([](objectstore::values& v) { return v.largest(holders_told); });
-      if (!largest.empty()) holders += fmt::format(" (largest: {})", fmt::join(largest, ", "));
-      if (const std::size_t pinned = store_.pins().in_use()) holders += fmt::format(" ({} in views here)", pinned);
+      if (!largest.empty()) held_by += fmt::format(" (largest: {})", fmt::join(largest, ", "));
+      if (const std::size_t pinned = store_.pins().in_use()) held_by += fmt::format(" ({} in views here)", pinned);
     }
-    if (r == by_size[std::min(holders_told, by_size.size()) - 1]) break;
+    if (++told == holders_told) break;
   }
-  return holders.empty() ? text : text + "; it is held by" + holders;
+  return held_by.empty() ? text : text + "; it is held by" + held_by;
 }
 
 void rooms::find(std::size_t bytes, std::function<bool()> take, std::function<void(const search&)> gave_up) {

@@ -73,7 +73,7 @@ class rooms {
   void ask_others(search& s);
   std::uint64_t held() const;
   std::uint64_t left() const;
-  std::vector<std::size_t> holders() const;
+  std::vector<std::size_t> holders(bool stuck_too) const;
   bool writing() const;
   bool tend_once();
   void adopt_apart(open_search& one);

@@ -56,14 +56,12 @@ std::size_t spiller::batch_size() const { return std::min(batch_bytes, memory_.p
 void spiller::make_room(std::size_t bytes, bool for_another, wire::outbox& out) {
   // Many may look for room at once: what has just come free serves them first.
   const auto now = std::chrono::steady_clock::now();
-  if (now < fresh_until_ && bytes <= fresh_bytes_) return;
+  freed& last = for_another ? elsewhere_ : own_;
+  if (now < last.fresh_until && bytes <= last.bytes) return;
   const bool writes = may_write() && !writing_;
   objectstore::values::evicted found = store_.books(
       [&](objectstore::values& v) { return v.evict(std::max(bytes, batch_size()), writes ? batch_size() : 0); });
-  if (found.bytes > 0) {
-    fresh_bytes_ = found.bytes;
-    fresh_until_ = now + freshness;
-  }
+  if (found.bytes > 0) last = {found.bytes, now + freshness};
   if (found.bytes > 0 && for_another) store_.give_back_all(out);
   if (writing_) {
     board_.stuck.store(0, std::memory_order_relaxed);  // a hint: it will have something

@@ -50,9 +50,12 @@ class spiller {
   disk_thread& disk_;
   limits limits_;
   bool writing_ = false;
-  bool failed_ = false;          // the last write
-  std::size_t fresh_bytes_ = 0;  // came free
-  std::chrono::steady_clock::time_point fresh_until_{};
+  bool failed_ = false;  // the last write
+  struct freed {
+    std::size_t bytes = 0;
+    std::chrono::steady_clock::time_point fresh_until{};
+  };
+  freed own_, elsewhere_;                           // what came free last for this rank, and for others
   bool wanted_ = false, wanted_elsewhere_ = false;  // while it was writing; by another rank
   std::string why_full_;
   std::chrono::steady_clock::time_point again_{};  // the disk was full: not before

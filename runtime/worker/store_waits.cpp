@@ -118,7 +118,8 @@ std::optional<objectstore::pins::taken> process::pin(rank_t owner, std::uint64_t
         throw out_of_memory(fmt::format(
             "rank {} ({}): no room to bring a value back into the node's store: {}; raise --rota-store or let go of "
             "refs and arrays",
-            owner, setup_.host, answer.why));
+            owner, setup_.host,
+            answer.why.empty() ? "the node that has it on disk has no memory to read it" : answer.why));
       case wire::fetch_outcome::broken:
       case wire::fetch_outcome::away:
         if (over()) throw_over();  // the rank that has it was lost, and the run with it
