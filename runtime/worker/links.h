@@ -50,8 +50,13 @@ class links final : public wire::outbox {
   // The last look before a thread sleeps on the doorbell: false if something came from another node.
   bool arm() { return !far_ || far_->arm(); }
 
-  bool throttled() const { return backlog_bytes() > most_backlog; }
-  bool clogged() const { return backlog_bytes() > 0; }
+  enum class backlog : std::uint8_t { none, some, too_much };
+  backlog waits() const {
+    const std::size_t bytes = backlog_bytes();
+    return bytes == 0 ? backlog::none : bytes <= most_backlog ? backlog::some : backlog::too_much;
+  }
+  bool throttled() const { return waits() == backlog::too_much; }
+  bool clogged() const { return waits() != backlog::none; }
   void flush() {
     if (far_) far_->flush();
   }

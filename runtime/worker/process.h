@@ -172,6 +172,7 @@ class process {
   void publish(wake whom);
   void publish_leisurely();
   bool await_room();
+  void tell_of_room(links::backlog before);
   void tell_clients();
 
   // helper.cpp
@@ -218,7 +219,7 @@ class process {
   std::mutex mutex_;                                  // the pump; guards everything below that is not atomic
   std::atomic<std::uint32_t> wanted_{0};              // threads that wait for the pump
   std::atomic<const running_task*> holder_{nullptr};  // current() of the thread that has the pump
-  std::uint64_t visits_ = 0;
+  std::uint64_t visits_ = 0, owed_since_ = 0;
   sleeper sentinel_ = sleeper::none;                // who sleeps on the doorbell
   std::atomic<std::uint32_t> epoch_{0};             // parked clients sleep on it
   std::uint32_t parked_clients_ = 0, clients_ = 0;  // threads in wait_until; of them, those that sleep on epoch_
@@ -228,7 +229,6 @@ class process {
   std::uint32_t spinning_ = 0;   // threads in spin() that lent the pump to another
   std::uint32_t in_get_ = 0;     // executors whose task waits
   std::uint32_t live_executors_ = 0;
-  std::uint64_t owed_since_ = 0;
   wake heard_ = wake::all;  // the strongest of what has come since a client last looked
   static constexpr float unknown_ns = 1e9f;
   std::vector<float> function_ns_;  // recent run time by function; unknown_ns before the first

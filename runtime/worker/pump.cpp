@@ -137,15 +137,22 @@ bool process::anything_waits() { return links_.anything_waits() || drops_.any();
 
 // What was sent becomes visible; programs that were held back hear when receivers have caught up.
 void process::publish(wake whom) {
-  bool held_back = links_.throttled();
+  const links::backlog before = links_.waits();
   links_.publish(whom);
-  if (held_back && !links_.throttled()) tell_clients();
+  tell_of_room(before);
 }
 
 void process::publish_leisurely() {
-  bool held_back = links_.throttled();
+  const links::backlog before = links_.waits();
   links_.publish_leisurely();
-  if (held_back && !links_.throttled()) tell_clients();
+  tell_of_room(before);
+}
+
+// news_: the thread that finds the room may itself be about to sleep until there is some.
+void process::tell_of_room(links::backlog before) {
+  if (links_.waits() >= before) return;
+  news_ = true;
+  tell_clients();
 }
 
 // Whoever waits in get, wait or throttle looks again.
@@ -220,7 +227,6 @@ bool process::spin(std::uint64_t& until) {
 // Before sleeping: what is held back goes out, and what comes of it here finds a thread. False if that may be what this
 // thread itself looks for: it must not sleep then.
 bool process::settle_down(sleeper who) {
-  bool held_back = links_.throttled();
   agent_.flush();
   drain_local();
   publish(wake::all);
@@ -229,16 +235,16 @@ bool process::settle_down(sleeper who) {
     call_helper();
   }
   if (who == sleeper::executor && agent_.runnable() > 0) return false;
-  bool news = agent_.has_news() || news_ || (held_back && !links_.throttled());
+  const bool news = agent_.has_news() || news_;
   wake_others(false);
   return who != sleeper::client || !news;
 }
 
 // False if some room has come: there may be more to send, and programs that were held back may go on.
 bool process::await_room() {
-  bool held_back = links_.throttled();
-  bool none = links_.await_room();
-  if (held_back && !links_.throttled()) tell_clients();
+  const links::backlog before = links_.waits();
+  const bool none = links_.await_room();
+  tell_of_room(before);
   return none;
 }
 

@@ -46,37 +46,6 @@ TEST(threads, eight_driver_threads_submit_and_get_at_once) {
   EXPECT_EQ(right, 8 * 20 * 51);
 }
 
-struct slow_reader {
-  std::size_t bytes = 0;
-  bool went_on = true;
-  // The first call returns only once the callers have made all of theirs.
-  void take(const std::string& text, const std::string& go) {
-    if (bytes == 0) went_on = eventually([&] { return exists(go); });
-    bytes += text.size();
-  }
-  std::size_t total() const { return bytes; }
-  bool callers_went_on() const { return went_on; }
-};
-
-TEST(threads, callers_that_are_far_ahead_of_an_actor_go_on_before_any_call_returns) {
-  constexpr std::size_t threads = 6, calls = 4'000, size = 1'000;
-  note_folder notes;
-  const std::string go = notes["go"];
-  auto reader = rota::actor<slow_reader>();
-  {
-    std::vector<std::jthread> callers;
-    for (std::size_t t = 0; t < threads; ++t) {
-      callers.emplace_back([&] {
-        const std::string text(size, 't');
-        for (std::size_t i = 0; i < calls; ++i) reader.call<&slow_reader::take>(text, go);
-      });
-    }
-  }
-  write_note(go, "go");
-  EXPECT_TRUE(reader.call<&slow_reader::callers_went_on>().get());
-  EXPECT_EQ(reader.call<&slow_reader::total>().get(), threads * calls * size);
-}
-
 TEST(threads, several_threads_wait_for_one_ref) {
   note_folder notes;
   const std::string go = notes["go"];
