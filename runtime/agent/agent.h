@@ -152,6 +152,7 @@ class agent {
   bool anything_fails() const { return !failing_.empty() || !failing_calls_.empty(); }
   void work_off_failing();
   void fail_job(index j, bytes_view failure);
+  void tell_blocked(std::uint32_t& count, std::int64_t& cpus);
   const object* failed_dep(index j) const;
   void give_back_unfit();
   void take_out(index j);
@@ -224,9 +225,7 @@ class agent {
   std::uint32_t common_class_ = 0;
   std::deque<index> ready_actors_;
   std::uint32_t ready_tasks_ = 0;
-  std::uint32_t blocked_ = 0;
-  std::int64_t blocked_cpus_ = 0;
-  std::uint32_t blocked_told_ = 0;
+  blocked_tasks blocked_, blocked_told_;  // now, and what the head knows
   std::vector<object_id> plus_, minus_;
   std::uint64_t head_sends_ = 0;
   std::uint32_t next_token_ = 0;

@@ -126,8 +126,7 @@ void agent::complete_call(object& result, const wire::value_view& v, rank_t from
     wire::done_head head;
     head.id = result.id;
     head.served = static_cast<std::uint32_t>(served_.size());
-    head.blocked = blocked_;
-    head.blocked_cpus = blocked_cpus_;
+    tell_blocked(head.blocked, head.blocked_cpus);
     scratch_.clear();
     scratch_.put(head);
     scratch_.append(served_.data(), served_.size() * sizeof(wire::serve));

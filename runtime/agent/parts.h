@@ -80,6 +80,12 @@ struct waiter {
   index next = 0;
   bool any = false;  // goes on with any copy of the value: a call. Else it takes a delivery of its own
 };
+// Tasks that wait in get, and what they asked for in ten-thousandths of a CPU: they need no slot.
+struct blocked_tasks {
+  std::uint32_t count = 0;
+  std::int64_t cpus = 0;
+  bool operator==(const blocked_tasks&) const = default;
+};
 struct job_list {  // linked by job::next
   index first = 0, last = 0;
 };

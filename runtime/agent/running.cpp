@@ -207,9 +207,7 @@ void agent::finish_task(index j, const made_value& v, std::uint32_t nanoseconds)
   head.nanoseconds = nanoseconds;
   head.id = at.id;
   head.served = static_cast<std::uint32_t>(served_.size());
-  head.blocked = blocked_;
-  head.blocked_cpus = blocked_cpus_;
-  blocked_told_ = blocked_;
+  tell_blocked(head.blocked, head.blocked_cpus);
   // Refs that outlive the task are counted before the head hears that it is done.
   job_block body = std::move(at.body);
   auto** uses = reinterpret_cast<object**>(body.data());
@@ -252,8 +250,8 @@ void agent::drop_job(index j) {
   }
   if (at.kind == job_kind::task || at.kind == job_kind::construct) job_of_.erase(at.id);
   if (at.counts_blocked) {
-    --blocked_;
-    blocked_cpus_ -= classes_[at.queue].needs.cpus;
+    --blocked_.count;
+    blocked_.cpus -= classes_[at.queue].needs.cpus;
   }
   job_block body = std::move(at.body);
   auto** uses = reinterpret_cast<object**>(body.data());
@@ -270,22 +268,27 @@ void agent::drop_job(index j) {
   }
 }
 
+// Into whatever goes to the head.
+void agent::tell_blocked(std::uint32_t& count, std::int64_t& cpus) {
+  blocked_told_ = blocked_;
+  count = blocked_.count;
+  cpus = blocked_.cpus;
+}
+
 void agent::blocked(index j, bool parked) {
   job& at = jobs_[j];
   if (!at.waits) {
     at.waits = true;
     if (at.kind == job_kind::task || at.kind == job_kind::construct) {
       if (at.kind == job_kind::task) free_.cpus += classes_[at.queue].needs.cpus;
-      ++blocked_;
-      blocked_cpus_ += classes_[at.queue].needs.cpus;
+      ++blocked_.count;
+      blocked_.cpus += classes_[at.queue].needs.cpus;
       at.counts_blocked = true;
     }
   }
   if (!parked || blocked_ == blocked_told_) return;
-  blocked_told_ = blocked_;
   wire::blocked_head head;
-  head.count = blocked_;
-  head.cpus = blocked_cpus_;
+  tell_blocked(head.count, head.cpus);
   send_head(wire::as_bytes(head));
 }
 
@@ -296,8 +299,8 @@ void agent::unblocked(index j) {
   at.waits = false;
   if (!at.counts_blocked) return;
   at.counts_blocked = false;
-  --blocked_;
-  blocked_cpus_ -= classes_[at.queue].needs.cpus;
+  --blocked_.count;
+  blocked_.cpus -= classes_[at.queue].needs.cpus;
   if (at.kind == job_kind::task) free_.cpus -= classes_[at.queue].needs.cpus;
 }
 

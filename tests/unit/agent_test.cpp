@@ -1,80 +1,13 @@
-// A rank's state machine, message by message.
+// A rank's state machine, message by message: tasks and values.
 #include "runtime/agent/agent.h"
 
 #include <algorithm>
 
-#include "tests/unit/machines.h"
+#include "tests/unit/one_rank.h"
 
 namespace {
 
 using namespace machines;
-using rota::make_id;
-using rota::agent::agent;
-using rota::agent::job_kind;
-using rota::agent::made_value;
-using rota::agent::object;
-using rota::agent::object_state;
-using rota::agent::submission;
-using rota::agent::work;
-
-constexpr rank_t self = 3;
-
-wire::resources slots(std::int64_t n) {
-  wire::resources r;
-  r.cpus = n * wire::resources::unit;
-  return r;
-}
-
-class one_rank : public testing::Test {
- protected:
-  one_rank() {
-    agent_.free_place = [this](std::uint64_t place) { freed_.push_back(place); };
-  }
-  void get(rank_t from, const buffer& record) { ASSERT_TRUE(agent_.receive(from, record.view())); }
-  object* fresh() {
-    object& made = agent_.make(make_id(self, ++sequence_));
-    rota::agent::add_handle(made);
-    return &made;
-  }
-  object* put() {
-    object* o = fresh();
-    agent_.put(*o, {number(value_), {}});
-    return o;
-  }
-  void drop(object* o) {
-    if (rota::agent::drop_handle(*o)) agent_.dropped(*o);
-  }
-  void finish(const work& w) { agent_.finished(w.job, {number(value_), {}}, 1000); }
-  void fail(const work& w) {
-    buffer why = wire::encode({wire::failure_kind::task, "boom", {}});
-    agent_.finished(w.job, {wire::failed_value(why.view()), {}}, 1000);
-  }
-  buffer call(object_id id, std::uint64_t caller, std::vector<object_id> deps = {}) {
-    buffer record;
-    wire::call_head head;
-    head.actor = actor_;
-    head.id = id;
-    head.caller = caller;
-    head.deps = static_cast<std::uint32_t>(deps.size());
-    record.put(head);
-    record.append(deps.data(), deps.size() * sizeof(object_id));
-    return record;
-  }
-  void make_actor() {
-    get(0, assign(actor_, {}, {}, wire::spawn_actor));
-    std::optional<work> w = agent_.next();
-    ASSERT_TRUE(w && w->kind == job_kind::construct);
-    finish(*w);
-    out_.take();
-  }
-
-  post out_;
-  std::vector<std::uint64_t> freed_;
-  agent agent_{self, slots(2), out_};
-  std::uint64_t sequence_ = 0;
-  const int value_ = 42;
-  const object_id a_ = make_id(0, 1), b_ = make_id(0, 2), c_ = make_id(0, 3), actor_ = make_id(0, 9);
-};
 
 // x holds z and y by pins, z holds y by a handle: y is found twice when x goes.
 TEST_F(one_rank, what_lies_in_two_values_that_go_together_is_erased_once) {
@@ -217,6 +150,53 @@ TEST_F(one_rank, a_task_that_waits_runs_its_child) {
   EXPECT_TRUE(agent_.idle());
 }
 
+// Told twice, for a DONE in between said that none waited.
+TEST_F(one_rank, a_task_that_waits_again_is_told_of_after_a_call_of_the_rank_returned) {
+  get(0, assign(a_));
+  const std::optional<work> task = agent_.next();
+  ASSERT_TRUE(task);
+  object* result = fresh();
+  agent_.call(*result, agent_.adopt(actor_, true), {});
+  get(0, actor_on(5));
+  object* dependent = fresh();
+  submission s;
+  s.deps = {&result, 1};
+  agent_.submit(*dependent, s);
+  agent_.blocked(task->job, true);
+  out_.take();
+  agent_.unblocked(task->job);
+  buffer returned;
+  wire::returned_head head;
+  head.id = result->id;
+  returned.put(head);
+  wire::put_value(returned, number(value_));
+  get(5, returned);
+  std::vector<letter> told = out_.take(wire::message::done);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].head<wire::done_head>().blocked, 0u);
+  agent_.blocked(task->job, true);
+  told = out_.take(wire::message::blocked);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].head<wire::blocked_head>().count, 1u);
+}
+
+TEST_F(one_rank, a_wide_task_that_waits_in_the_place_of_a_narrow_one_is_told_of) {
+  get(0, assign(a_));
+  get(0, wide(b_, 2));
+  const std::optional<work> narrow = agent_.next();
+  ASSERT_TRUE(narrow);
+  agent_.blocked(narrow->job, true);
+  const std::optional<work> task = agent_.next();
+  ASSERT_TRUE(task);
+  agent_.unblocked(narrow->job);
+  out_.take();
+  agent_.blocked(task->job, true);
+  const std::vector<letter> told = out_.take(wire::message::blocked);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].head<wire::blocked_head>().count, 1u);
+  EXPECT_EQ(told[0].head<wire::blocked_head>().cpus, 2 * wire::resources::unit);
+}
+
 TEST_F(one_rank, gives_back_tasks_that_have_not_started) {
   for (std::uint64_t i = 1; i <= 4; ++i) get(0, assign(make_id(0, i)));
   agent_.next();
@@ -230,8 +210,6 @@ TEST_F(one_rank, gives_back_tasks_that_have_not_started) {
   EXPECT_EQ(answers[0].head<wire::recall_head>().count, 2u);
   EXPECT_EQ(agent_.live_jobs(), 2u);
 }
-
-// -- actors ----------------------------------------------------------------------------------------------------------
 
 TEST_F(one_rank, starts_by_priority_whatever_their_number) {
   constexpr std::uint64_t count = 500;
@@ -250,108 +228,6 @@ TEST_F(one_rank, starts_by_priority_whatever_their_number) {
     finish(*w);
   }
   EXPECT_FALSE(agent_.next());
-}
-
-TEST_F(one_rank, calls_of_one_caller_run_in_order_and_pass_those_of_another_that_wait) {
-  make_actor();
-  get(1, call(make_id(1, 1), 11, {a_}));
-  get(1, call(make_id(1, 2), 11));
-  get(1, call(make_id(1, 3), 12));
-  std::optional<work> w = agent_.next();
-  ASSERT_TRUE(w);
-  EXPECT_EQ(w->id, make_id(1, 3));
-  finish(*w);
-  EXPECT_FALSE(agent_.next());
-  get(0, value_of(a_, number(value_), 0));
-  w = agent_.next();
-  ASSERT_TRUE(w);
-  EXPECT_EQ(w->id, make_id(1, 1));
-  finish(*w);
-  w = agent_.next();
-  ASSERT_TRUE(w);
-  EXPECT_EQ(w->id, make_id(1, 2));
-  finish(*w);
-}
-
-TEST_F(one_rank, a_call_may_come_before_its_actor) {
-  get(1, call(make_id(1, 1), 0));
-  EXPECT_FALSE(agent_.next());
-  make_actor();
-  std::optional<work> w = agent_.next();
-  ASSERT_TRUE(w);
-  EXPECT_EQ(w->kind, job_kind::call);
-  finish(*w);
-}
-
-TEST_F(one_rank, a_call_bears_its_name_and_carries_no_more_where_it_has_none) {
-  make_actor();
-  object* actor = &agent_.adopt(actor_, true);
-  submission plain, named;
-  named.name = "doubtful";
-  plain.bytes = named.bytes = number(value_).data;
-  agent_.call(*fresh(), *actor, plain);
-  agent_.call(*fresh(), *actor, named);
-  buffer where;
-  wire::actor_at_head at;
-  at.actor = actor_;
-  at.rank = self;
-  where.put(at);
-  wire::put_value(where, {});
-  get(0, where);
-  const std::vector<letter> calls = out_.take(wire::message::call);
-  ASSERT_EQ(calls.size(), 2u);
-  EXPECT_EQ(calls[0].record.size(), sizeof(wire::call_head) + plain.bytes.size());
-  for (std::string_view name : {"", "doubtful"}) {
-    get(self, calls[name.empty() ? 0 : 1].record);
-    std::optional<work> w = agent_.next();
-    ASSERT_TRUE(w);
-    EXPECT_EQ(w->name, name);
-    EXPECT_TRUE(std::ranges::equal(w->bytes, plain.bytes));
-    finish(*w);
-  }
-}
-
-TEST_F(one_rank, a_killed_actor_answers_until_nobody_can_name_it) {
-  make_actor();
-  get(0, about(wire::message::end_actor, actor_, wire::end_now));
-  std::optional<work> w = agent_.next();
-  ASSERT_TRUE(w && w->kind == job_kind::destroy);
-  finish(*w);
-  out_.take();
-  get(1, call(make_id(1, 1), 0));
-  std::vector<letter> answers = out_.take(wire::message::returned);
-  ASSERT_EQ(answers.size(), 1u);
-  EXPECT_EQ(failure_in(carried(answers[0], sizeof(wire::returned_head))), wire::failure_kind::actor_died);
-  EXPECT_EQ(agent_.actors_alive(), 1u);
-  get(0, about(wire::message::end_actor, actor_, wire::end_forgotten));
-  EXPECT_EQ(agent_.actors_alive(), 0u);
-}
-
-TEST_F(one_rank, a_call_in_flight_to_a_lost_rank_may_or_may_not_have_run) {
-  object* actor = &agent_.adopt(actor_, true);
-  object* result = fresh();
-  agent_.call(*result, *actor, {});
-  buffer where;
-  wire::actor_at_head at;
-  at.actor = actor_;
-  at.rank = 5;
-  where.put(at);
-  wire::put_value(where, {});
-  get(0, where);
-  ASSERT_EQ(out_.take(wire::message::call).size(), 1u);
-  buffer record;
-  wire::lost_head lost;
-  lost.rank = 5;
-  lost.view = 1;
-  record.put(lost);
-  get(0, record);
-  ASSERT_EQ(result->state, object_state::failed);
-  EXPECT_EQ(wire::decode_failure(result->bytes()).kind, wire::failure_kind::actor_unavailable);
-  EXPECT_EQ(out_.take(wire::message::sync).size(), 1u);
-  // The next call asks where the actor is now.
-  object* next = fresh();
-  agent_.call(*next, *actor, {});
-  EXPECT_EQ(out_.take(wire::message::where).size(), 1u);
 }
 
 }  // namespace
