@@ -69,7 +69,7 @@ void values::free(std::uint64_t place, std::vector<disk_place>& forget) {
 
 void values::erase(index i, std::vector<disk_place>& forget) {
   record& r = records_[i];
-  if (r.at == stage::here) delist(i);
+  if (r.at == stage::here || r.at == stage::away) delist(i);
   if (r.at != stage::away && r.at != stage::returning) {
     heap_.free(r.offset);
     count_out(r.size);
@@ -166,11 +166,13 @@ void values::mark_pinned() {
   });
 }
 
-void values::leave_memory(record& r) {
+void values::leave_memory(index i) {
+  record& r = records_[i];
   heap_.free(r.offset);
   count_out(r.size);
   r.at = stage::away;
   r.spared = false;
+  enlist(i);
 }
 
 // Looks through a list from its front until `bytes` are found. Those that are in use go behind the others.
@@ -202,7 +204,7 @@ void values::evict_from(list& l, std::size_t bytes, evicted& out) {
       out.found += footprint(r.size);
       if (!writes) {
         out.bytes += r.size;
-        leave_memory(r);
+        leave_memory(c);
       } else {
         r.at = stage::leaving;
         out.to_write.push_back({r.place, {memory_.pool.data() + r.offset, r.size}});
@@ -269,7 +271,7 @@ std::size_t values::written(std::span<const leaving> gone, std::span<const disk_
     } else {
       delist(i);
       bytes += r.size;
-      leave_memory(r);
+      leave_memory(i);
     }
   }
   return bytes;
@@ -290,8 +292,21 @@ void values::not_written(std::span<const leaving> kept) {
 values::backing values::begin_return(std::uint64_t place) {
   record& r = known(place, "begin_return");
   if (r.at != stage::away) throw std::logic_error("values::begin_return: it is not away");
+  backing back{r.from, r.disk, std::nullopt};
+  if (r.next && r.on_disk) back.next = records_[r.next].place;
+  delist(by_place_.find(place)->second);
   r.at = stage::returning;
-  return {r.from, r.disk};
+  return back;
+}
+
+std::optional<values::early_return> values::begin_early_return(std::uint64_t place, std::size_t most) {
+  auto found = by_place_.find(place);
+  if (found == by_place_.end()) return std::nullopt;
+  const record& r = records_[found->second];
+  if (r.at != stage::away || !r.on_disk || r.freed || r.size > most) return std::nullopt;
+  const std::optional<std::size_t> offset = heap_.allocate(r.size);
+  if (!offset) return std::nullopt;
+  return early_return{begin_return(place), *offset, r.size};
 }
 
 bool values::returned(std::uint64_t place, std::uint64_t offset, std::vector<disk_place>& forget) {
@@ -313,8 +328,10 @@ bool values::returned(std::uint64_t place, std::uint64_t offset, std::vector<dis
 
 void values::not_returned(std::uint64_t place, std::vector<disk_place>& forget) {
   record& r = known(place, "not_returned");
+  const index i = by_place_.find(place)->second;
   r.at = stage::away;
-  if (r.freed && r.lent == 0) erase(by_place_.find(place)->second, forget);
+  enlist_first(i);
+  if (r.freed && r.lent == 0) erase(i, forget);
 }
 
 std::vector<std::uint64_t> values::largest(std::size_t most) const {

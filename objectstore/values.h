@@ -98,8 +98,16 @@ class values {
   struct backing {
     origin from;  // no_rank: on disk
     disk_place disk;
+    std::optional<std::uint64_t> next;  // of those on disk: what left memory after it and is still away
   };
   backing begin_return(std::uint64_t place);
+  // The same for a value that nobody has asked for, with room for it. nullopt: it is larger than `most` bytes, memory()
+  // has no room at once, or it is not away on disk.
+  struct early_return {
+    backing back;
+    std::uint64_t offset = 0, size = 0;
+  };
+  std::optional<early_return> begin_early_return(std::uint64_t place, std::size_t most);
   // False: it was freed meanwhile; then the offset is free again too.
   bool returned(std::uint64_t place, std::uint64_t offset, std::vector<disk_place>& forget);
   void not_returned(std::uint64_t place, std::vector<disk_place>& forget);
@@ -144,7 +152,10 @@ class values {
   area* with_cell();
   void drop_cell(std::uint64_t place);
   record& known(std::uint64_t place, const char* call);
-  list& list_of(const record& r) { return r.from.rank != no_rank ? copies_ : r.on_disk ? clean_ : own_; }
+  list& list_of(const record& r) {
+    if (r.at == stage::away) return gone_;
+    return r.from.rank != no_rank ? copies_ : r.on_disk ? clean_ : own_;
+  }
   void enlist(index i);  // as used last
   void enlist_first(index i);
   void delist(index i);
@@ -153,7 +164,7 @@ class values {
   static std::size_t footprint(std::uint64_t size) { return std::max<std::size_t>(64, size); }
   void evict_from(list& l, std::size_t bytes, evicted& out);
   void mark_pinned();
-  void leave_memory(record& r);
+  void leave_memory(index i);
   void erase(index i, std::vector<disk_place>& forget);
   void count_in(std::uint64_t size);
   void count_out(std::uint64_t size);
@@ -164,6 +175,7 @@ class values {
   base::pool<record> records_;
   tsl::robin_map<std::uint64_t, index, place_hash> by_place_;
   list copies_, clean_, own_;  // in memory and not being moved, least lately used first; clean: on disk too
+  list gone_;                  // away, in the order in which they left
   std::vector<area> areas_;    // few: the first with a free cell is looked for
   std::vector<run> idle_books_;
 };

@@ -170,7 +170,7 @@ bool local_store::receive(rank_t from, bytes_view record) {
       return true;
     }
     case wire::message::make_room:
-      spiller_.make_room(cursor.get<wire::make_room_head>().bytes, true, out_);
+      spiller_.make_room(cursor.get<wire::make_room_head>().bytes, spiller::taker::another, out_);
       return true;
     default:
       return link_.receive(from, record, out_);

@@ -1,10 +1,19 @@
 #include "runtime/worker/restoring.h"
 
-#include <optional>
+#include <algorithm>
 
 namespace rota::detail {
 
 using objectstore::values;
+
+namespace {
+
+// As much as leaves memory at once: see spiller.
+constexpr std::size_t most_bytes_ahead = std::size_t{64} << 20;
+constexpr std::size_t part_of_store = 8;
+constexpr int most_values_ahead = 16;
+
+}  // namespace
 
 void restoring::want(std::uint64_t cell, answer then) {
   switch (store_.books([&](const values& v) { return v.where(cell); })) {
@@ -22,11 +31,14 @@ void restoring::want(std::uint64_t cell, answer then) {
 
 void restoring::begin(std::uint64_t cell) {
   const auto [size, back] = store_.books([&](values& v) { return std::pair(v.size_of(cell), v.begin_return(cell)); });
+  const std::size_t most = std::min(most_bytes_ahead, memory_.pool.size() / part_of_store);
+  ahead_ = expected_ == cell ? std::min(std::max<std::size_t>(2 * ahead_, size), most) : 0;
   auto take = [this, cell, size, back] {
     const auto offset = store_.books([&](values& v) { return v.memory().allocate(size); });
     if (!offset) return false;
     if (back.from.rank == no_rank) {
       read(cell, back.disk, *offset);
+      read_ahead(back.next);
     } else {
       transfers_.pull(back.from.rank, back.from.place, memory_.pool.subspan(*offset, size),
                       [this, cell, at = *offset](wire::fetch_outcome outcome) { came(cell, at, outcome, {}); });
@@ -40,6 +52,19 @@ void restoring::begin(std::uint64_t cell) {
     tell(cell, wire::fetch_outcome::no_room, rooms_.why(s));
   };
   rooms_.find(size, std::move(take), std::move(gave_up));
+}
+
+// Only into room that is free: nothing leaves memory for what nobody has asked for.
+void restoring::read_ahead(std::optional<std::uint64_t> next) {
+  std::size_t left = ahead_;
+  for (int i = 0; i < most_values_ahead && next; ++i) {
+    const auto early = store_.books([&](values& v) { return v.begin_early_return(*next, left); });
+    if (!early) break;
+    left -= early->size;
+    read(*next, early->back.disk, early->offset);
+    next = early->back.next;
+  }
+  expected_ = next;
 }
 
 void restoring::read(std::uint64_t cell, const objectstore::disk_place& from, std::uint64_t offset) {

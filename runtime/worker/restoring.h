@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -14,7 +15,8 @@
 namespace rota::detail {
 
 // Brings values of this rank's part of the store back into memory: from disk, or, copies, from the node where they came
-// from. Used by the thread that holds the pump; nothing blocks.
+// from. While values are wanted in the order in which they left, those that follow are read ahead, twice as much each
+// time, as far as there is room. Used by the thread that holds the pump; nothing blocks.
 class restoring {
  public:
   using answer = std::function<void(wire::fetch_outcome, const std::string& why)>;
@@ -28,6 +30,7 @@ class restoring {
 
  private:
   void begin(std::uint64_t cell);
+  void read_ahead(std::optional<std::uint64_t> next);
   void read(std::uint64_t cell, const objectstore::disk_place& from, std::uint64_t offset);
   void came(std::uint64_t cell, std::uint64_t offset, wire::fetch_outcome outcome, const std::string& why);
   void tell(std::uint64_t cell, wire::fetch_outcome outcome, const std::string& why);
@@ -39,6 +42,8 @@ class restoring {
   transfers& transfers_;
   wire::outbox& out_;
   std::unordered_map<std::uint64_t, std::vector<answer>> waiting_;  // by cell
+  std::optional<std::uint64_t> expected_;                           // the cell behind the one that was read last
+  std::size_t ahead_ = 0;                                           // bytes to read ahead
 };
 
 }  // namespace rota::detail

@@ -121,7 +121,8 @@ void rooms::ask_others(search& s) {
   kept.type = wire::message::give_back;
   const std::uint64_t bytes = std::uint64_t{objectstore::heap::extents_for(s.bytes)} * objectstore::extent_bytes;
   auto make_room = [&](std::size_t node_rank) {
-    if (node_rank == site_.node_rank) return own_.make_room(bytes, false, out_);
+    if (node_rank == site_.node_rank)
+      return own_.make_room(bytes, s.returning ? spiller::taker::returning : spiller::taker::fresh, out_);
     wire::make_room_head head;
     head.bytes = bytes;
     out_.send(site_.node_ranks[node_rank], wire::as_bytes(head));
@@ -169,7 +170,9 @@ std::string rooms::why(const search& s) {
 
 void rooms::find(std::size_t bytes, std::function<bool()> take, std::function<void(const search&)> gave_up) {
   if (take()) return;
-  open_.push_back({begin(bytes), std::move(take), std::move(gave_up)});
+  search s = begin(bytes);
+  s.returning = true;
+  open_.push_back({std::move(s), std::move(take), std::move(gave_up)});
   tend();
 }
 

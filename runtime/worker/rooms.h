@@ -41,6 +41,7 @@ class rooms {
     std::uint32_t longest = 0;  // free run, as the keeper said last
     bool books_only = false;    // no room for a value is looked for, but for pins
     bool for_books = false;     // what was asked for
+    bool returning = false;     // the value could leave again without being written
     bool starved = false;       // values left, and others were faster
     bool no_memory = false;     // extents were granted that the machine has no memory for
   };
@@ -58,7 +59,8 @@ class rooms {
   // Why there is no room, for out_of_memory.
   std::string why(const search& s);
 
-  // Calls take(), at once or later, until it returns true, or gave_up().
+  // For a value that comes from disk or from another node. Calls take(), at once or later, until it returns true, or
+  // gave_up().
   void find(std::size_t bytes, std::function<bool()> take, std::function<void(const search&)> gave_up);
   bool searching() const { return !open_.empty(); }
   bool tend();  // true if a search has ended

@@ -13,6 +13,7 @@ namespace {
 // Enough that a disk works at its speed, and not so much of a small store that it is empty at once.
 constexpr std::size_t batch_bytes = std::size_t{64} << 20;
 constexpr std::size_t batches_of_store = 8;
+constexpr unsigned returns_per_batch = 8;
 constexpr auto freshness = std::chrono::milliseconds(5);  // who looks asks again after 10
 constexpr auto pause_when_full = std::chrono::milliseconds(200);
 constexpr auto pause_of_warnings = std::chrono::minutes(1);
@@ -53,11 +54,14 @@ bool spiller::may_write() {
 
 std::size_t spiller::batch_size() const { return std::min(batch_bytes, memory_.pool.size() / batches_of_store); }
 
-void spiller::make_room(std::size_t bytes, bool for_another, wire::outbox& out) {
-  // Many may look for room at once: what has just come free serves them first.
+void spiller::make_room(std::size_t bytes, taker whom, wire::outbox& out) {
+  const bool for_another = whom == taker::another;
+  // Many may look for room at once: what has just come free serves them first, as far as it is there still.
   const auto now = std::chrono::steady_clock::now();
   freed& last = for_another ? elsewhere_ : own_;
-  if (now < last.fresh_until && bytes <= last.bytes) return;
+  const std::size_t there =
+      for_another ? last.bytes : store_.books([](objectstore::values& v) { return v.memory().free_bytes(); });
+  if (now < last.fresh_until && bytes <= there) return;
   const bool writes = may_write() && !writing_;
   objectstore::values::evicted found = store_.books(
       [&](objectstore::values& v) { return v.evict(std::max(bytes, batch_size()), writes ? batch_size() : 0); });
@@ -71,7 +75,7 @@ void spiller::make_room(std::size_t bytes, bool for_another, wire::outbox& out) 
     auto b = std::make_shared<batch>();
     b->for_another = for_another;
     write(std::move(found), std::move(b), out);
-  } else if (found.bytes > 0 && writes) {
+  } else if (found.bytes > 0 && writes && (whom != taker::returning || ++returns_ % returns_per_batch == 0)) {
     write_ahead(out);
   }
 }

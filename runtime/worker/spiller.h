@@ -16,8 +16,9 @@ namespace rota::detail {
 
 // Moves values of this rank's part of the store out of memory when somebody needs the room: copies that can be fetched
 // again, values that are on disk already, then, in batches, those least lately used to disk. While room is wanted the
-// next batch is written ahead, so that the disk works while the room is filled. Used by the thread that holds the pump;
-// nothing blocks.
+// next batch is written ahead, so that the disk works while the room is filled; but where room is wanted for what comes
+// back, which will be on disk already when it leaves again, only now and then, so that values which nobody reads give
+// way in time. Used by the thread that holds the pump; nothing blocks.
 class spiller {
  public:
   struct limits {
@@ -29,8 +30,11 @@ class spiller {
   spiller(store_link& store, const objectstore::node_memory& memory, std::size_t self, disk_thread& disk, limits most)
       : store_(store), memory_(memory), board_(*memory.boards[self]), disk_(disk), limits_(std::move(most)) {}
 
-  // Begins, unless it is at it. For another rank: what comes free leaves this one.
-  void make_room(std::size_t bytes, bool for_another, wire::outbox& out);
+  // Whom room is made for: a value that is being made; one that comes here and could leave again without being
+  // written; another rank, whom what comes free goes to.
+  enum class taker : std::uint8_t { fresh, returning, another };
+  // Begins, unless it is at it.
+  void make_room(std::size_t bytes, taker whom, wire::outbox& out);
   // Why nothing more is written; empty while nothing stands against it.
   const std::string& why_full() const { return why_full_; }
   const limits& most() const { return limits_; }
@@ -50,7 +54,8 @@ class spiller {
   disk_thread& disk_;
   limits limits_;
   bool writing_ = false;
-  bool failed_ = false;  // the last write
+  bool failed_ = false;   // the last write
+  unsigned returns_ = 0;  // times that room was found for what returns, since a batch was written ahead for it
   struct freed {
     std::size_t bytes = 0;
     std::chrono::steady_clock::time_point fresh_until{};

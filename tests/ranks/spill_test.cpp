@@ -44,6 +44,22 @@ TEST(spill, values_of_four_times_the_store_are_all_there) {
   EXPECT_TRUE(nothing_is_spilled());
 }
 
+TEST(spill, what_is_read_in_order_is_read_ahead) {
+  constexpr std::uint32_t read = 60;
+  const refs kept = put_many(128, 2 * mebi);
+  std::uint32_t ahead = 0;
+  for (std::uint32_t i = 0; i < read; ++i) {
+    try {
+      EXPECT_TRUE(is(kept[i].get(0ms), i));
+      ++ahead;
+    } catch (const rota::get_timeout&) {
+      EXPECT_TRUE(is(kept[i].get(), i));
+    }
+    std::this_thread::sleep_for(10ms);  // which is what another core would do meanwhile
+  }
+  EXPECT_GT(ahead, read / 2);
+}
+
 TEST(spill, results_and_arguments_of_tasks_on_all_ranks) {
   refs results;
   const auto ranks = workers();

@@ -68,6 +68,39 @@ class stored_values : public testing::Test {
   std::uint64_t last_ = 0;
 };
 
+TEST_F(stored_values, what_left_after_one_that_comes_back_may_come_with_it) {
+  const auto a = make(100 * kibi), b = make(100 * kibi), c = make(200 * kibi), d = make(100 * kibi);
+  write(values_->evict(400 * kibi, everything));
+  EXPECT_EQ(values_->where(d), whereabouts::in_memory);
+  const values::backing back = values_->begin_return(a);
+  ASSERT_EQ(back.next, b);
+  const auto early = values_->begin_early_return(b, 100 * kibi);
+  ASSERT_TRUE(early);
+  EXPECT_EQ(values_->where(b), whereabouts::on_its_way);
+  EXPECT_EQ(early->size, 100 * kibi);
+  EXPECT_EQ(early->back.next, c);
+  EXPECT_TRUE(values_->returned(b, early->offset, forgotten_));
+  EXPECT_TRUE(readable(b));
+  EXPECT_FALSE(values_->begin_early_return(b, everything)) << "it is here";
+  EXPECT_FALSE(values_->begin_early_return(d, everything)) << "it never left";
+  EXPECT_FALSE(values_->begin_early_return(c, 100 * kibi)) << "it is too large";
+  while (values_->memory().allocate(100 * kibi)) {
+  }
+  EXPECT_FALSE(values_->begin_early_return(c, everything)) << "there is no room";
+  EXPECT_EQ(values_->where(c), whereabouts::away);
+  EXPECT_EQ(values_->begin_return(c).next, std::nullopt) << "the last";
+}
+
+TEST_F(stored_values, what_was_let_go_of_or_has_come_back_follows_nothing) {
+  const auto a = make(100 * kibi), b = make(100 * kibi), c = make(100 * kibi), d = make(100 * kibi);
+  write(values_->evict(400 * kibi, everything));
+  values_->free(b, forgotten_);
+  EXPECT_TRUE(bring_back(c));
+  EXPECT_EQ(values_->begin_return(a).next, d);
+  values_->not_returned(a, forgotten_);
+  EXPECT_EQ(values_->begin_return(a).next, d) << "it is where it was";
+}
+
 TEST_F(stored_values, leave_in_the_order_in_which_they_were_made_and_come_back) {
   const auto a = make(100 * kibi), b = make(100 * kibi), c = make(100 * kibi);
   const auto e = values_->evict(150 * kibi, everything);
