@@ -11,7 +11,7 @@ unset ROTA_FABRIC "${!OMPI_MCA_@}" "${!UCX_@}"
 pairs=(-N3 --ntasks-per-node=2 --mpi=pmix)
 singles=(-N4 --ntasks-per-node=1 --cpus-per-task=2 --mpi=pmix)
 slow=full_store.put_throws*:full_store.a_result*:full_store.room_that*:refs.results_are_freed*:refs.arguments_keep*
-slow+=:many.fan_out*:many.a_hundred*:nested.ten*:map.inside*:refs.threads_share*:busy.a_program*
+slow+=:many.fan_out*:many.a_hundred*:nested.ten*:map.inside*:refs.threads_share*
 [[ -z $all ]] && cases_run=-$slow || cases_run=*
 
 expect_passed() {
