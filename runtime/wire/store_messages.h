@@ -47,7 +47,8 @@ struct restored_head {
 // rank -> rank of its node: somebody needs so many bytes of the node's store.
 struct make_room_head {
   message type = message::make_room;
-  std::uint8_t spare[7] = {};
+  bool returning = false;  // it could leave again without being written
+  std::uint8_t spare[6] = {};
   std::uint64_t bytes = 0;
 };
 

@@ -29,7 +29,7 @@ local_store::local_store(mpi::node_window& window, const rank_setup& setup, cons
              {setup.rank, static_cast<std::size_t>(window.rank()), setup.node_ranks, setup.host},
              values.store_patience),
       transfers_(out),
-      restoring_(link_, memory_, disk_, rooms_, transfers_, out) {}
+      restoring_(link_, memory_, disk_, rooms_, spiller_, transfers_) {}
 
 void local_store::fetch(std::uint64_t number, const agent::source& from, std::uint64_t size) {
   auto take = [this, number, from, size] {
@@ -169,9 +169,11 @@ bool local_store::receive(rank_t from, bytes_view record) {
       came_back(head.number, head.outcome, {reinterpret_cast<const char*>(why.data()), why.size()});
       return true;
     }
-    case wire::message::make_room:
-      spiller_.make_room(cursor.get<wire::make_room_head>().bytes, spiller::taker::another, out_);
+    case wire::message::make_room: {
+      const auto head = cursor.get<wire::make_room_head>();
+      spiller_.make_room(head.bytes, {.returning = head.returning, .another_rank = true}, out_);
       return true;
+    }
     default:
       return link_.receive(from, record, out_);
   }

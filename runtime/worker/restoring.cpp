@@ -8,9 +8,6 @@ using objectstore::values;
 
 namespace {
 
-// As much as leaves memory at once: see spiller.
-constexpr std::size_t most_bytes_ahead = std::size_t{64} << 20;
-constexpr std::size_t part_of_store = 8;
 constexpr int most_values_ahead = 16;
 
 }  // namespace
@@ -31,8 +28,7 @@ void restoring::want(std::uint64_t cell, answer then) {
 
 void restoring::begin(std::uint64_t cell) {
   const auto [size, back] = store_.books([&](values& v) { return std::pair(v.size_of(cell), v.begin_return(cell)); });
-  const std::size_t most = std::min(most_bytes_ahead, memory_.pool.size() / part_of_store);
-  ahead_ = expected_ == cell ? std::min(std::max<std::size_t>(2 * ahead_, size), most) : 0;
+  ahead_ = expected_ == cell ? std::min(std::max<std::size_t>(2 * ahead_, size), spiller_.batch_size()) : 0;
   auto take = [this, cell, size, back] {
     const auto offset = store_.books([&](values& v) { return v.memory().allocate(size); });
     if (!offset) return false;

@@ -22,8 +22,8 @@ class restoring {
   using answer = std::function<void(wire::fetch_outcome, const std::string& why)>;
 
   restoring(store_link& store, const objectstore::node_memory& memory, disk_thread& disk, rooms& room,
-            transfers& others, wire::outbox& out)
-      : store_(store), memory_(memory), disk_(disk), rooms_(room), transfers_(others), out_(out) {}
+            const spiller& leaving, transfers& others)
+      : store_(store), memory_(memory), disk_(disk), rooms_(room), spiller_(leaving), transfers_(others) {}
 
   // Calls then() once the value is in memory, at once if it is, or when it cannot be brought back.
   void want(std::uint64_t cell, answer then);
@@ -39,8 +39,8 @@ class restoring {
   const objectstore::node_memory& memory_;
   disk_thread& disk_;
   rooms& rooms_;
+  const spiller& spiller_;
   transfers& transfers_;
-  wire::outbox& out_;
   std::unordered_map<std::uint64_t, std::vector<answer>> waiting_;  // by cell
   std::optional<std::uint64_t> expected_;                           // the cell behind the one that was read last
   std::size_t ahead_ = 0;                                           // bytes to read ahead

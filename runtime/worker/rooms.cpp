@@ -121,9 +121,9 @@ void rooms::ask_others(search& s) {
   kept.type = wire::message::give_back;
   const std::uint64_t bytes = std::uint64_t{objectstore::heap::extents_for(s.bytes)} * objectstore::extent_bytes;
   auto make_room = [&](std::size_t node_rank) {
-    if (node_rank == site_.node_rank)
-      return own_.make_room(bytes, s.returning ? spiller::taker::returning : spiller::taker::fresh, out_);
+    if (node_rank == site_.node_rank) return own_.make_room(bytes, {.returning = s.returning}, out_);
     wire::make_room_head head;
+    head.returning = s.returning;
     head.bytes = bytes;
     out_.send(site_.node_ranks[node_rank], wire::as_bytes(head));
   };

@@ -55,27 +55,30 @@ bool spiller::may_write() {
 std::size_t spiller::batch_size() const { return std::min(batch_bytes, memory_.pool.size() / batches_of_store); }
 
 void spiller::make_room(std::size_t bytes, taker whom, wire::outbox& out) {
-  const bool for_another = whom == taker::another;
   // Many may look for room at once: what has just come free serves them first, as far as it is there still.
   const auto now = std::chrono::steady_clock::now();
-  freed& last = for_another ? elsewhere_ : own_;
-  const std::size_t there =
-      for_another ? last.bytes : store_.books([](objectstore::values& v) { return v.memory().free_bytes(); });
-  if (now < last.fresh_until && bytes <= there) return;
+  auto& fresh_until = whom.another_rank ? others_fresh_until_ : own_fresh_until_;
+  const std::size_t there = whom.another_rank
+                                ? freed_for_others_
+                                : store_.books([](objectstore::values& v) { return v.memory().free_bytes(); });
+  if (now < fresh_until && bytes <= there) return;
   const bool writes = may_write() && !writing_;
   objectstore::values::evicted found = store_.books(
       [&](objectstore::values& v) { return v.evict(std::max(bytes, batch_size()), writes ? batch_size() : 0); });
-  if (found.bytes > 0) last = {found.bytes, now + freshness};
-  if (found.bytes > 0 && for_another) store_.give_back_all(out);
+  if (found.bytes > 0) fresh_until = now + freshness;
+  if (found.bytes > 0 && whom.another_rank) {
+    freed_for_others_ = found.bytes;
+    store_.give_back_all(out);
+  }
   if (writing_) {
     board_.stuck.store(0, std::memory_order_relaxed);  // a hint: it will have something
     wanted_ |= found.bytes == 0;
-    wanted_elsewhere_ |= wanted_ && for_another;
+    wanted_elsewhere_ |= wanted_ && whom.another_rank;
   } else if (!found.to_write.empty()) {
     auto b = std::make_shared<batch>();
-    b->for_another = for_another;
+    b->for_another = whom.another_rank;
     write(std::move(found), std::move(b), out);
-  } else if (found.bytes > 0 && writes && (whom != taker::returning || ++returns_ % returns_per_batch == 0)) {
+  } else if (found.bytes > 0 && writes && (!whom.returning || ++returns_ % returns_per_batch == 0)) {
     write_ahead(out);
   }
 }

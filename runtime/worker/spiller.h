@@ -30,14 +30,18 @@ class spiller {
   spiller(store_link& store, const objectstore::node_memory& memory, std::size_t self, disk_thread& disk, limits most)
       : store_(store), memory_(memory), board_(*memory.boards[self]), disk_(disk), limits_(std::move(most)) {}
 
-  // Whom room is made for: a value that is being made; one that comes here and could leave again without being
-  // written; another rank, whom what comes free goes to.
-  enum class taker : std::uint8_t { fresh, returning, another };
+  // Whom room is made for.
+  struct taker {
+    bool returning = false;     // the value could leave again without being written
+    bool another_rank = false;  // what comes free goes to it
+  };
   // Begins, unless it is at it.
   void make_room(std::size_t bytes, taker whom, wire::outbox& out);
   // Why nothing more is written; empty while nothing stands against it.
   const std::string& why_full() const { return why_full_; }
   const limits& most() const { return limits_; }
+  // Bytes that leave memory at once.
+  std::size_t batch_size() const;
 
  private:
   struct batch;
@@ -46,7 +50,6 @@ class spiller {
   void write(objectstore::values::evicted found, std::shared_ptr<batch> b, wire::outbox& out);
   void wrote(batch& b, wire::outbox& out);
   void write_ahead(wire::outbox& out);
-  std::size_t batch_size() const;
 
   store_link& store_;
   const objectstore::node_memory& memory_;
@@ -55,12 +58,10 @@ class spiller {
   limits limits_;
   bool writing_ = false;
   bool failed_ = false;   // the last write
-  unsigned returns_ = 0;  // times that room was found for what returns, since a batch was written ahead for it
-  struct freed {
-    std::size_t bytes = 0;
-    std::chrono::steady_clock::time_point fresh_until{};
-  };
-  freed own_, elsewhere_;                           // what came free last for this rank, and for others
+  unsigned returns_ = 0;  // times that room was found for what returns
+  // What came free last is fresh until then: for this rank, and for others.
+  std::chrono::steady_clock::time_point own_fresh_until_{}, others_fresh_until_{};
+  std::size_t freed_for_others_ = 0;                // bytes, last
   bool wanted_ = false, wanted_elsewhere_ = false;  // while it was writing; by another rank
   std::string why_full_;
   std::chrono::steady_clock::time_point again_{};  // the disk was full: not before
