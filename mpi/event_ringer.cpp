@@ -48,7 +48,8 @@ event_ringer::~event_ringer() {
   ::close(poll_);
 }
 
-void event_ringer::arm() {
+void event_ringer::arm(std::chrono::nanoseconds delay) {
+  delay_ns_.store(delay.count(), std::memory_order_relaxed);  // relaxed: epoll_ctl orders it
   epoll_event event{};
   event.data.fd = fd_;
   event.events = once;
@@ -59,7 +60,12 @@ void event_ringer::run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     epoll_event event{};
     const int count = epoll_wait(poll_, &event, 1, period_ms_);
-    if (count == 0 || (count == 1 && event.data.fd == fd_)) ring(bell_);
+    if (count == 0) ring(bell_);
+    if (count != 1 || event.data.fd != fd_) continue;
+    const std::chrono::nanoseconds delay(delay_ns_.load(std::memory_order_relaxed));  // relaxed: see arm
+    if (delay.count() > 0) std::this_thread::sleep_for(delay);
+    rings_.fetch_add(1, std::memory_order_relaxed);  // relaxed: see rings
+    ring(bell_);
   }
 }
 

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <thread>
 
 #include "mpi/doorbell.h"
@@ -20,8 +22,11 @@ class event_ringer {
 
   void end();
 
-  // Rings when fd is readable next, at once if it is now.
-  void arm();
+  // Rings when fd is readable next, `delay` after it is: at once if it is now and there is none.
+  void arm(std::chrono::nanoseconds delay = {});
+
+  // How often it has rung because fd was readable.
+  std::uint32_t rings() const { return rings_.load(std::memory_order_relaxed); }  // relaxed: a count, no more
 
  private:
   void run(const std::stop_token& stop);
@@ -31,6 +36,8 @@ class event_ringer {
   int period_ms_;
   int poll_ = -1;
   int stop_ = -1;
+  std::atomic<std::int64_t> delay_ns_{0};
+  std::atomic<std::uint32_t> rings_{0};
   std::jthread thread_;  // last: everything it uses is there before it and after it
 };
 

@@ -24,6 +24,10 @@ std::uint64_t beat(const far_links::limits& silence) {
   return std::clamp(static_cast<std::uint64_t>(shorter.count()) / 5, shortest_beat_ns, longest_beat_ns);
 }
 
+// So often the ringer rings at once though nothing came of it the last time; then later.
+constexpr std::uint32_t few_in_vain = 8;
+constexpr std::chrono::milliseconds pause_in_vain{1};
+
 constexpr std::size_t padded(std::size_t size) { return (size + 7) & ~std::size_t{7}; }
 
 }  // namespace
@@ -157,9 +161,18 @@ void far_links::lose(rank_t who, const std::string& why) {
   who_.broken(who, why);
 }
 
+// UCX's descriptor can stay readable while there is nothing to do: over TCP as long as a connection waits for its
+// peer's answer. A rank that woke for it each time would keep its peer, on the same core, from answering.
 bool far_links::arm() {
   if (!way_->arm()) return false;
-  ringer_.arm();
+  const std::uint32_t rings = ringer_.rings();
+  if (const std::uint64_t moved = way_->moved(); std::exchange(moved_when_armed_, moved) != moved) {
+    rings_in_vain_ = 0;
+  } else if (rings != rings_when_armed_) {
+    ++rings_in_vain_;
+  }
+  rings_when_armed_ = rings;
+  ringer_.arm(rings_in_vain_ < few_in_vain ? std::chrono::nanoseconds(0) : pause_in_vain);
   return true;
 }
 

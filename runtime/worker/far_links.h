@@ -124,6 +124,8 @@ class far_links final : mpi::fabric::listener {
   std::size_t backlog_bytes_ = 0;
   std::uint64_t waits_since_ = 0;  // 0: something has come since
   std::uint64_t moved_ = 0;
+  std::uint64_t moved_when_armed_ = 0;
+  std::uint32_t rings_when_armed_ = 0, rings_in_vain_ = 0;  // in vain: in a row, nothing moved after them
   float mean_wait_ns_ = most_patience_ns;
   const std::function<void(rank_t, bytes_view)>* use_ = nullptr;
 };

@@ -1,6 +1,4 @@
 // The pump: taking messages in, sending, sleeping and waking.
-#include <sched.h>
-
 #include <algorithm>
 
 #include "runtime/base/clock.h"
@@ -15,6 +13,7 @@ namespace rota::detail {
 namespace {
 
 constexpr std::uint64_t spin_ns = 20'000;
+constexpr std::uint64_t crowded_spin_ns = 5'000;
 
 #if defined(__x86_64__)
 inline void relax() { _mm_pause(); }
@@ -187,7 +186,8 @@ void process::wake_others(bool by_helper) {
 }
 
 // Looks for a while before sleeping, in all until `until` (0: from now on). True: something came, or another thread was
-// at the pump: look again. Called with the pump, which others get meanwhile.
+// at the pump: look again. Called with the pump, which others get meanwhile. Never by sched_yield: from Linux 6.18 on
+// each costs the thread a slice, and who has yielded a thousand times does not run for seconds once others want to.
 bool process::spin(std::uint64_t& until) {
   publish(wake::wanted);
   if (!links_.wakes_owed()) owed_since_ = 0;
@@ -195,7 +195,7 @@ bool process::spin(std::uint64_t& until) {
   far_links* const far = links_.far();
   if (until == 0) {
     const std::uint64_t now = base::now_ns();
-    until = now + spin_ns;
+    until = now + (setup_.crowded ? crowded_spin_ns : spin_ns);
     if (far && !setup_.crowded) until = now + std::max(spin_ns, far->patience_ns(now));
   }
   for (int look = 1;; ++look) {
@@ -211,16 +211,12 @@ bool process::spin(std::uint64_t& until) {
     if (others) {
       ++spinning_;
       unlock();
-      while (wanted_.load(std::memory_order_relaxed) > 0) sched_yield();
+      while (wanted_.load(std::memory_order_relaxed) > 0 && base::now_ns() < until) relax();
       enter();
       --spinning_;
       return true;
     }
-    if (setup_.crowded) {
-      sched_yield();
-    } else {
-      relax();
-    }
+    relax();
   }
 }
 
